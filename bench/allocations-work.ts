@@ -65,7 +65,7 @@ async function startDeliverOf(): Promise<Straight> {
   await startDeliver(
     {
       ...deps(straight),
-      transport: webhookTransport({ trust: () => false, open: () => connections }),
+      transport: webhookTransport({ update: () => false, open: () => connections }),
     },
     {
       ...common,

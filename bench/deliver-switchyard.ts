@@ -31,7 +31,7 @@ const http = createHttp({
   timeoutMs: 5_000,
   allowNetworks: [loopback],
   connectionMaxAgeMs: 60_000,
-  ca: null,
+  ...{ ca: null, proxy: null, proxyCa: null },
 });
 const meter = createMeter();
 const finished = Promise.withResolvers<void>();
@@ -48,7 +48,7 @@ const stage = await startDeliver(
     ...deps,
     producer,
     transport: webhookTransport({
-      trust: (ca) => http.trust(ca),
+      update: (egress) => http.update(egress),
       open: (destination) => {
         const connections = http.open(destination);
         return {

@@ -6,6 +6,7 @@
  *     audiences
  *   consent.required               at once
  *   delivery.ca                    to the next connection
+ *   delivery.proxy, proxyCa        to the next request; connections through the old proxy are closed
  *   ingest.tls                     to the next connection, if TLS stays on
  *   kafka.tls                      to the next connection, if TLS stays on
  *   kafka.sasl                     to the next connection, if the mechanism stays the same
@@ -60,6 +61,8 @@ function liveSettings(before: Config, after: Config): ReadonlySet<string> {
   const isSameMechanism = kafka.sasl?.mechanism === after.kafka.sasl?.mechanism;
   return new Set([
     "delivery.ca",
+    "delivery.proxy",
+    "delivery.proxyCa",
     "consent.required",
     ...(ingest.tls !== null && after.ingest.tls !== null ? ["ingest.tls"] : []),
     ...(kafka.tls !== null && after.kafka.tls !== null ? ["kafka.tls"] : []),
@@ -103,6 +106,7 @@ export function applied(before: Config, after: Config): Config {
     const same = running.get(entry.id);
     return same !== undefined && isDeepStrictEqual(same, entry) ? same : entry;
   });
+  const { ca, proxy, proxyCa } = after.delivery;
   const from = (path: string) => (live.has(path) ? after : before);
   return {
     ...before,
@@ -111,7 +115,7 @@ export function applied(before: Config, after: Config): Config {
     audiences,
     consent: from("consent.required").consent,
     registry: from("registry").registry,
-    delivery: { ...before.delivery, ca: from("delivery.ca").delivery.ca },
+    delivery: { ...before.delivery, ca, proxy, proxyCa },
     ingest: { ...before.ingest, tls: from("ingest.tls").ingest.tls },
     kafka: {
       ...before.kafka,

@@ -1,7 +1,7 @@
 /** Declares all settings. The reference page docs/configuration.md is generated from this file. */
 
 import { type Decoder, hidden, type Tested, value, wrong } from "../base/settings/decoder.ts";
-import { webUrl } from "../base/settings/endpoint-url.ts";
+import { proxyUrl, webUrl } from "../base/settings/endpoint-url.ts";
 import { certificateFile } from "../base/settings/pem.ts";
 import {
   duration,
@@ -292,6 +292,12 @@ export const SETTINGS = section("", {
       "Age from which a connection is not used for another request, so that a new address or certificate is noticed.",
     ),
     ca: optional(certificateFile, "Certificates of a private CA, for every destination."),
+    proxy: optional(
+      proxyUrl("a URL with a port such as http://proxy.example.com:3128"),
+      "Forward proxy through which all webhooks are sent, with CONNECT. A user name and a password in it must be " +
+        "percent-encoded. See [Forward proxy](retries.md#forward-proxy).",
+    ),
+    proxyCa: optional(certificateFile, "Certificates of a private CA, for proxies with `https`."),
   }),
   ingest: ingestSettings,
   admin: section("The port for metrics and health.", {

@@ -17,6 +17,7 @@ import { startDeliver } from "../../src/router/deliver/stage.ts";
 import { openTransport } from "../../src/router/destinations/index.ts";
 import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
 import { headerTexts } from "../support/build/calls.ts";
+import { NO_EGRESS } from "../support/build/lists.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import {
   deliveryOf,
@@ -37,7 +38,7 @@ const TRANSPORT = {
   timeoutMs: 5_000,
   allowNetworks: LOOPBACK,
   connectionMaxAgeMs: 60_000,
-  ca: null,
+  ...NO_EGRESS,
 };
 
 async function receiver(manner?: Manner) {

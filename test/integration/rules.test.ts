@@ -10,6 +10,7 @@ import type { IncomingRecord } from "../../src/domain/record.ts";
 import type { DestinationRules } from "../../src/domain/rules.ts";
 import { startRoute } from "../../src/router/route/stage.ts";
 import { aSource, aTopicDestination } from "../support/build/calls.ts";
+import { NO_EGRESS } from "../support/build/lists.ts";
 import { rulesOf } from "../support/build/ruled-call.ts";
 import { type UsedKafka, useKafka } from "../support/kit/kafka.ts";
 import { createTopics } from "../support/worlds/test-kafka.ts";
@@ -92,7 +93,7 @@ test("what rules remove is nowhere, and rules change for each call as a whole", 
   const sending = send(numbers(200, 400));
   stage.update?.({
     ...listsWith(REMOVED),
-    ...{ audiences: [], audienceDefaults: NO_OPTIONS, deliveryCa: null, ingestTls: null },
+    ...{ audiences: [], audienceDefaults: NO_OPTIONS, delivery: NO_EGRESS, ingestTls: null },
   });
   await sending;
   await send(numbers(400, 500));

@@ -215,6 +215,7 @@ test("a session is not resumed once its certificate has expired, or was last che
     addressPatienceMs: 2_000,
     connectionMaxAgeMs: 60_000,
     secureContext: () => secureContext({ ca: ca.cert, cert: null, key: null }),
+    proxy: null,
   };
   const session: TlsSession = { last: null };
   const connect = async (count: number) => {

@@ -8,6 +8,7 @@ import { createHttp } from "../../src/router/destinations/webhook/http.ts";
 import { requestTo, sharedRequest } from "../../src/router/destinations/webhook/request.ts";
 import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
 import { issue } from "../support/build/certificates.ts";
+import { NO_EGRESS } from "../support/build/lists.ts";
 import { recordValue } from "../support/build/record-value.ts";
 import { unitOf, webhookDestination } from "../support/build/webhook-destination.ts";
 import { LOOPBACK, outcome } from "../support/servers/http-client.ts";
@@ -23,7 +24,7 @@ function open(first: WebhookDestination) {
     timeoutMs: 5_000,
     allowNetworks,
     connectionMaxAgeMs: 60_000,
-    ca: null,
+    ...NO_EGRESS,
   });
   const connections = port.open(first);
   const parsed = parseContent(recordValue('{"type":"track","event":"e","userId":"u"}'));
@@ -36,7 +37,7 @@ function open(first: WebhookDestination) {
       const request = requestTo(endpoint, sharedRequest(to, unit, Date.now()));
       connections.send(endpoint, request, (result) => done(outcome(result)));
     });
-  return { connections, post, trust: port.trust };
+  return { connections, post, use: port.update };
 }
 
 test("connections to a URL that is gone are closed: free ones at once, one in use after its response", async () => {
@@ -113,13 +114,13 @@ test("another private CA of all destinations counts from their next update", asy
   if (ca === undefined || otherCa === undefined) throw new Error("no CA");
   await using server = await tlsServer(issue({ name: "server", hosts: HOSTS, by: ca }));
   const destination = webhookDestination({ urls: [`https://localhost:${server.port}/`] });
-  const { connections, post, trust } = open(destination);
+  const { connections, post, use } = open(destination);
   expect(await post(destination)).toBe("tls-unknown-ca");
-  expect(trust(ca.cert)).toBe(true);
-  expect(trust(ca.cert)).toBe(false);
+  expect(use({ ...NO_EGRESS, ca: ca.cert })).toBe(true);
+  expect(use({ ...NO_EGRESS, ca: ca.cert })).toBe(false);
   connections.update(destination);
   expect(await post(destination)).toBe(200);
-  trust(otherCa.cert);
+  use({ ...NO_EGRESS, ca: otherCa.cert });
   connections.update(destination);
   expect(await post(destination)).toBe("tls-unknown-ca");
   await connections.close();

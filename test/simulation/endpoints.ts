@@ -76,7 +76,7 @@ export class Endpoints {
 
   /** Returns the HTTP port of a process, which gets no more responses when the process is dead. */
   from(process: Party): HttpPort {
-    return { trust: () => false, open: (destination) => this.#open(process, destination) };
+    return { update: () => false, open: (destination) => this.#open(process, destination) };
   }
 
   #open(process: Party, destination: WebhookDestination): HttpConnections {

@@ -19,6 +19,7 @@ import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 
 import { InterimFilter, ResponseHead } from "./response-head.ts";
+import type { Tunnel } from "./tunnel.ts";
 
 /**
  * Maximum bytes of a response outside its body. Together with 64 KiB of body and one more read, the total is below 128
@@ -51,8 +52,12 @@ export class BoundedStream extends Duplex {
   readonly head = new ResponseHead();
   readonly #interim = new InterimFilter();
   readonly tcp: Socket;
+  /** Null if the connection does not use a proxy. */
+  readonly tunnel: Tunnel | null;
   /** The TCP socket, or the TLS socket that uses it. */
   #socket: Socket;
+  /** Gets the bytes until the tunnel is open; null after that. Set by `openTunnel`. */
+  #reader: ((bytes: Buffer) => void) | null = null;
   #isAwaited = false;
   #bytesLeft = OTHER_MAX_BYTES;
   /** The bytes that the TCP socket had received at about the start of the request; null until they are counted. */
@@ -67,21 +72,37 @@ export class BoundedStream extends Duplex {
   #isParsed = true;
   #isPaused = false;
 
-  constructor(tcp: Socket) {
+  constructor(tcp: Socket, tunnel: Tunnel | null = null) {
     super({ allowHalfOpen: false, readableHighWaterMark: 0 });
     this.tcp = tcp;
+    this.tunnel = tunnel;
     this.#socket = this.#use(tcp);
   }
 
-  /** @param tls uses the TCP socket. From now on, the stream reads and writes through TLS. */
-  secure(tls: Socket): void {
+  /**
+   * @param tls uses the socket. From now on, the stream reads and writes through TLS.
+   * @param then called when the certificate was accepted.
+   */
+  secure(tls: Socket, then: () => void): void {
     this.#socket = this.#use(tls);
     tls.once("secureConnect", () => {
       // A certificate that is rejected destroys the socket.
-      if (!tls.destroyed) this.emit("secureConnect");
+      if (!tls.destroyed) then();
     });
     tls.on("data", (bytes) => this.receive(bytes) || tls.pause());
     boundWireBytes(this);
+  }
+
+  /** Asks the proxy for the tunnel. Calls `then` with the socket that reaches the endpoint. */
+  openTunnel(tunnel: Tunnel, then: (socket: Socket) => void): void {
+    this.#reader = (bytes) => {
+      const taken = tunnel.take(bytes);
+      if (taken === null) return;
+      this.#reader = null;
+      if (taken === "open") then(this.#socket);
+      else this.destroy(taken);
+    };
+    this.#socket.write(tunnel.request());
   }
 
   #use(socket: Socket): Socket {
@@ -108,6 +129,10 @@ export class BoundedStream extends Duplex {
 
   /** Call with the bytes of each read. Returns false if the socket must not read more until it is resumed. */
   receive(bytes: Buffer): boolean {
+    if (this.#reader !== null) {
+      this.#reader(bytes);
+      return true;
+    }
     this.#bytesLeft -= READ_BYTES;
     this.#isPaused = this.#rest !== null;
     this.#rest = this.#rest === null ? bytes : Buffer.concat([this.#rest, bytes]);

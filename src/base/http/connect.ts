@@ -1,8 +1,15 @@
 /**
  * Opens sockets to endpoints. Both the address and the certificate are checked before anything is sent.
  *
+ *   without a proxy                   through a proxy (`tunnel.ts`)
+ *   TCP to the endpoint               TCP to the proxy; with TLS, if its URL has https
+ *                                     CONNECT
+ *   TLS, if the URL has https         TLS inside the tunnel, if the endpoint's URL has https
+ *
  * A host name is resolved at most once per connection. Blocked addresses are removed from the result, and the socket
- * connects to one of the remaining addresses. There is no second lookup, which could return other addresses.
+ * connects to one of the remaining addresses. There is no second lookup, which could return other addresses. A proxy
+ * resolves the name itself, so only an address in the URL is checked. The operator chooses the proxy, whose own address
+ * is not checked.
  */
 
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "node:net";
@@ -11,6 +18,7 @@ import { connect as connectTls, type SecureContext, type TLSSocket } from "node:
 import { BoundedStream } from "./bound-response.ts";
 import type { Resolve } from "./lookup.ts";
 import { isSelfSigned, SelfSignedError } from "./tls.ts";
+import { type ForwardProxy, Tunnel } from "./tunnel.ts";
 
 export interface SocketOptions {
   /** `true` if requests may go to this IP address. */
@@ -24,6 +32,8 @@ export interface SocketOptions {
   readonly addressPatienceMs: number;
   /** Called once per TLS connection; throws if the configured files are unusable. */
   readonly secureContext: () => SecureContext;
+  /** Null if requests go to endpoints directly. */
+  readonly proxy: ForwardProxy | null;
 }
 
 export interface SocketTarget {
@@ -69,39 +79,80 @@ export function openSocket(
   ready: (error: Error | null) => void,
 ): BoundedStream {
   const { hostname: host, port } = target;
-  const isSecure = target.protocol === "https:";
-  const context = isSecure ? options.secureContext() : null;
-  const callback = (bytes: number) => socket.receive(Buffer.from(READ_BUFFER.subarray(0, bytes)));
-  const tcp = connectTcp({
-    host,
-    port,
-    lookup: checkedLookup(options),
-    // Node's default of 250 ms would be too short for distant endpoints.
-    autoSelectFamilyAttemptTimeout: options.addressPatienceMs,
-    noDelay: true,
-    keepAlive: true,
-    ...(context === null ? { onread: { buffer: READ_BUFFER, callback } } : {}),
-  });
-  const socket = new BoundedStream(tcp);
+  const context = target.protocol === "https:" ? options.secureContext() : null;
+  // IP addresses are not resolved, so no lookup checks them.
+  const isBlocked = isIP(host) !== 0 && !options.allowAddress(host);
+  const proxy = isBlocked ? null : options.proxy;
+  const tunnel = proxy === null ? null : new Tunnel(proxy, host, port);
+  const tcp = openTcp(target, options, proxy, (bytes) => socket.receive(bytes));
+  const socket = new BoundedStream(tcp, tunnel);
   let report: ((error: Error | null) => void) | null = ready;
   const once = (error: Error | null) => {
-    report?.(error);
+    report?.(error === null ? null : (tunnel?.ended(error) ?? error));
     report = null;
   };
   socket.on("error", once);
   socket.on("close", () => {
     if (report !== null) once(new Error("closed while connecting"));
   });
+  const connected = (reaching: Socket) => {
+    socket.emit("connect");
+    if (context === null) {
+      once(null);
+      return;
+    }
+    const tls = startTls(reaching, host, context, options.connectionMaxAgeMs, session);
+    socket.secure(tls, () => {
+      socket.emit("secureConnect");
+      once(null);
+    });
+  };
   tcp.once("connect", () => {
-    if (context === null) once(null);
-    else socket.secure(startTls(tcp, host, context, options.connectionMaxAgeMs, session));
+    if (tunnel === null) connected(tcp);
+    else reachThrough(socket, tunnel, connected);
   });
-  if (isSecure) socket.once("secureConnect", () => once(null));
-  // IP addresses are not resolved, so the lookup below never checks them.
-  if (isIP(host) !== 0 && !options.allowAddress(host)) {
+  if (isBlocked) {
     socket.destroy(new AddressBlockedError("requests to the endpoint's address are blocked"));
   }
   return socket;
+}
+
+/** @param receive called with what is read, unless TLS uses the socket from the start. */
+function openTcp(
+  target: SocketTarget,
+  options: SocketOptions,
+  proxy: ForwardProxy | null,
+  receive: (bytes: Buffer) => boolean,
+): Socket {
+  const callback = (bytes: number) => receive(Buffer.from(READ_BUFFER.subarray(0, bytes)));
+  const { hostname: host, port } = proxy ?? target;
+  const isPlain = proxy === null ? target.protocol !== "https:" : proxy.secureContext === null;
+  return connectTcp({
+    host,
+    port,
+    lookup: checkedLookup(proxy === null ? options : { ...options, allowAddress: () => true }),
+    // Node's default of 250 ms would be too short for distant endpoints.
+    autoSelectFamilyAttemptTimeout: options.addressPatienceMs,
+    noDelay: true,
+    keepAlive: true,
+    ...(isPlain ? { onread: { buffer: READ_BUFFER, callback } } : {}),
+  });
+}
+
+/** Call when the proxy has accepted the connection. */
+function reachThrough(
+  socket: BoundedStream,
+  tunnel: Tunnel,
+  connected: (reaching: Socket) => void,
+): void {
+  const { hostname, secureContext } = tunnel.proxy;
+  if (secureContext === null) {
+    socket.openTunnel(tunnel, connected);
+    return;
+  }
+  tunnel.startTls();
+  const tls = startTls(socket.tcp, hostname, secureContext(), 0, { last: null });
+  socket.secure(tls, () => socket.openTunnel(tunnel, connected));
 }
 
 function startTls(

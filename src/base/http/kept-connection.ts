@@ -88,7 +88,8 @@ export function makeConnection(origin: Origin): KeptConnection {
       });
       kept.socket = socket;
       kept.openedAtMs = performance.now();
-      kept.onOpen?.opening(socket, target);
+      const { hostname: first } = options.proxy ?? target;
+      kept.onOpen?.opening(socket, { ...target, hostname: first });
     },
   });
   const kept: KeptConnection = { client, socket: null, openedAtMs: 0, onOpen: null };

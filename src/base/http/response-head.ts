@@ -35,6 +35,8 @@ const HEADER = /^([^:]*[^:\s])\s*:(.*)$/s;
 interface ReadHead {
   readonly status: number;
   readonly retryAfter: string | null;
+  /** The length of the head, including the blank line; -1 if the end is missing. */
+  readonly bytes: number;
 }
 
 export class ResponseHead {
@@ -99,7 +101,7 @@ function readHead(bytes: Buffer): ReadHead | null {
     for (const length of value.split(",")) lengths.add(length.trim().replace(/^0+(?=\d)/, ""));
   }
   if (lengths.size > 1) return null;
-  return { status, retryAfter: retryAfter.length === 0 ? null : retryAfter.join() };
+  return { status, retryAfter: retryAfter.length === 0 ? null : retryAfter.join(), bytes: end };
 }
 
 /** Lines that are not headers are skipped. */

@@ -1,4 +1,4 @@
-/** Decodes complete http and https URLs, and decides which parts of a URL may be shown. */
+/** Decodes complete http and https URLs of endpoints and proxies, and decides which parts of a URL may be shown. */
 
 import { type Decoder, type Tested, value, wrong } from "./decoder.ts";
 import { HIDDEN } from "./problem.ts";
@@ -22,6 +22,39 @@ export function testUrl(given: string): Tested<string> {
   if (url.hash !== "" || given.endsWith("#"))
     return wrong("remove `#` and what follows, which is never sent");
   return value(given);
+}
+
+const PROXY = /^https?:\/\/(?:([^/?#\\]*)@)?[^/?#\\@]*?(:\d+)?\/?$/i;
+/** A user name without a colon, and a password, with the characters that RFC 3986 allows. */
+const CREDENTIALS =
+  /^(?:[\w.~!$&'()*+,;=-]|%(?!3a)[\da-f]{2})+:(?:[\w.~!$&'()*+,;=:-]|%[\da-f]{2})+$/i;
+
+/** The URL of a forward proxy, of which the user name and the password are secret. */
+export function proxyUrl(expected: string): Decoder<string> {
+  return text(expected, testProxy, showUrl);
+}
+
+function testProxy(given: string): Tested<string> {
+  if (!/^https?:\/\//i.test(given)) return wrong("start with http:// or https:// and the host");
+  const [isWhole, credentials, port] = PROXY.exec(given) ?? [];
+  if (isWhole === undefined) {
+    return wrong("end with the port; percent-encode / ? # @ in the user name and the password");
+  }
+  if (credentials !== undefined && !areCredentials(credentials)) {
+    return wrong("write user:password@ before the host, with other characters percent-encoded");
+  }
+  if (port === undefined) return wrong("add the port, such as :3128");
+  const url = URL.parse(given);
+  return url === null || url.port === "0" ? wrong("check the host and the port") : value(given);
+}
+
+/** False if what is percent-encoded is not UTF-8. */
+function areCredentials(given: string): boolean {
+  try {
+    return CREDENTIALS.test(given) && decodeURIComponent(given) !== "";
+  } catch {
+    return false;
+  }
 }
 
 const URL_PARTS = /^((?:https?:|\w+:(?=[/\\]))[/\\]{0,2})?([^/?#\\]*)(.*)$/is;

@@ -5,7 +5,7 @@
  *   `show` of the setting's decoder    secret is
  *   hides every string                 the value
  *   hides the values of a map or list  each of these values
- *   hides the end of a URL             the path and the query: together, their segments and their values
+ *   hides the end of a URL             the path and the query: together, their segments and their values; the password
  *   hides nothing                      nothing
  *
  * Secrets of less than 4 characters, and path segments of less than 8 characters without a digit, are not masked: they
@@ -19,7 +19,7 @@ import { type Node, nodesIn, type Setting, section } from "./setting.ts";
 export interface SecretSetting {
   /** Keys from the root; `*` stands for each entry of a list or map. */
   readonly path: readonly string[];
-  /** True if only the path and the query are secret. */
+  /** True if only the path, the query and the password are secret. */
   readonly isUrl: boolean;
 }
 
@@ -78,12 +78,22 @@ function partsOfValue(value: string): readonly string[] {
   return [value, rest, pair, pair.slice(pair.indexOf(":") + 1)];
 }
 
-function partsOfUrl(url: string): readonly string[] {
-  const { pathname, search, searchParams } = new URL(url);
+function partsOfUrl(text: string): readonly string[] {
+  const url = URL.parse(text);
+  // A setting may also have a word instead of a URL.
+  if (url === null) return [];
+  const { pathname, search, searchParams, password } = url;
   const segments = pathname.split("/").map(decoded);
   const isWord = (text: string) => text.length < WORD_CHARACTERS && !/\d/.test(text);
   const parts = segments.filter((segment) => !isWord(segment));
-  return [pathname + search, pathname, search, ...parts, ...searchParams.values()];
+  return [
+    pathname + search,
+    pathname,
+    search,
+    ...parts,
+    ...searchParams.values(),
+    decoded(password),
+  ];
 }
 
 function decoded(segment: string): string {

@@ -160,9 +160,9 @@ export function reasonText(
 }
 
 function requestLines(request: EndpointRequest): readonly string[] {
-  const { endpointName, method, url, headers, body } = request;
+  const { endpointName, method, url, headers, body, proxy } = request;
   return [
-    `    endpoint ${endpointName}`,
+    `    endpoint ${endpointName}${proxy === null ? "" : `, through the proxy ${proxy}`}`,
     `    ${method} ${url}`,
     ...headers.map(([name, value]) => `      ${name}: ${value}`),
     // Each line of a body becomes a separate line of the output.

@@ -10,6 +10,7 @@ import type { Config } from "../../config/config.ts";
 import type { DeadLetterReason } from "../../domain/dead-letter.ts";
 import type { AttemptedDestination, Destination, Endpoint } from "../../domain/destination.ts";
 import { endpointNames, nameOf } from "../../domain/endpoint-name.ts";
+import type { Egress } from "../../domain/live-settings.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { RetryPolicy } from "../../router/deliver/choose-retry-delay.ts";
@@ -68,6 +69,7 @@ export interface EndpointRequest extends Preview {
 export type Explainer = (line: Buffer, number: number, nowMs: number) => Explanation;
 export type RecordExplainer = (record: IncomingRecord, nowMs: number) => Explanation;
 
+type ExplainedDelivery = RetryPolicy & Pick<Egress, "proxy">;
 type ExplainerConfig = Pick<Config, "sources" | "defaultSource" | "destinations" | "delivery">;
 
 /** @param headers headers that each record gets, such as the source that was passed to a command. */
@@ -117,14 +119,14 @@ function recordOf(line: Buffer, number: number, topic: string, nowMs: number): I
 export function firstStep(
   destination: AttemptedDestination,
   copy: OutgoingRecord,
-  policy: RetryPolicy,
+  delivery: ExplainedDelivery,
   nowMs: number,
 ): FirstStep {
   const record = { ...copy, headers: [...(copy.sharedHeaders ?? []), ...copy.headers] };
-  const prepared = prepare(record, destination, policy, nowMs, OPEN_GATES, "queue");
+  const prepared = prepare(record, destination, delivery, nowMs, OPEN_GATES, "queue");
   switch (prepared.kind) {
     case "attempt": {
-      const requests = requestsOf(destination, [prepared], prepared.endpoints, nowMs);
+      const requests = requestsOf(destination, [prepared], prepared.endpoints, nowMs, delivery);
       const isBatched = attemptsOf(destination).limits(destination) !== null;
       return { kind: "attempt", requests, batched: isBatched ? prepared : null };
     }
@@ -150,12 +152,13 @@ function requestsOf(
   unit: readonly Sendable[],
   endpoints: readonly Endpoint[],
   nowMs: number,
+  egress: Pick<Egress, "proxy">,
 ): readonly EndpointRequest[] {
   const names = endpointNames(destination);
   return endpoints.map((each) => ({
     endpoint: nameOf(each.key, names).id,
     endpointName: nameOf(each.key, names).name,
-    ...attemptsOf(destination).preview(destination, unit, each, nowMs),
+    ...attemptsOf(destination).preview(destination, unit, each, nowMs, egress),
   }));
 }
 
@@ -178,6 +181,11 @@ const CALLS_KEPT_MAX = 2_000;
 /** Builds the batches in which the calls of a file would be sent if all of them arrived at once, in one partition. */
 export class BatchExplainer {
   readonly #kept = new Map<AttemptedDestination, BatchedCall[]>();
+  readonly #egress: Pick<Egress, "proxy">;
+
+  constructor(egress: Pick<Egress, "proxy">) {
+    this.#egress = egress;
+  }
 
   /** Adds a call. Returns the batches that no later call can join. */
   add(explanation: Explanation, line: number, nowMs: number): readonly ExplainedBatch[] {
@@ -212,7 +220,7 @@ export class BatchExplainer {
       .map((unit) => {
         const own = calls.slice(begin, begin + unit.length);
         begin += unit.length;
-        const requests = requestsOf(destination, unit, destination.endpoints, nowMs);
+        const requests = requestsOf(destination, unit, destination.endpoints, nowMs, this.#egress);
         return { destination, lines: own.map(({ line }) => line), requests };
       });
     this.#kept.set(destination, calls.slice(-(batches.at(-1)?.lines.length ?? 0)));

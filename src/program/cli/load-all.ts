@@ -15,4 +15,5 @@ await import("../../config/load.ts");
 await import("../run/run.ts");
 for (const load of Object.values(STAGE_CODE)) await load();
 // Opening a transport loads the code that sends requests.
-await openTransport({ timeoutMs: 1, allowNetworks: [], connectionMaxAgeMs: 1, ca: null });
+const egress = { ca: null, proxy: null, proxyCa: null };
+await openTransport({ timeoutMs: 1, allowNetworks: [], connectionMaxAgeMs: 1, ...egress });

@@ -101,7 +101,7 @@ function liveSettings(config: Config): LiveSettings {
     destinations,
     audiences,
     audienceDefaults,
-    deliveryCa: config.delivery.ca,
+    delivery: config.delivery,
     ingestTls: config.ingest.tls,
   };
 }

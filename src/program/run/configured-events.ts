@@ -140,12 +140,12 @@ function postToOperator(
     headers: webhook.headers,
   };
   const http = createHttp(delivery());
-  const connected = { endpoints: [endpoint], tls: null };
+  const connected = { endpoints: [endpoint], tls: null, proxy: null };
   const connections = http.open(connected);
   const posts = postEvents(deps, {
     ...of,
     post: async ({ id }, text) => {
-      if (http.trust(delivery().ca)) connections.update(connected);
+      if (http.update(delivery())) connections.update(connected);
       const request = eventRequest(endpoint, webhook, { id, text }, deps.clock.nowMs());
       return postedOf(await send(connections, endpoint, request), deps.clock.nowMs());
     },
@@ -168,7 +168,7 @@ function send(
 }
 
 function postedOf(result: RequestResult, nowMs: number): Posted {
-  if (result.kind === "not-sent") return { kind: "retry", retryAfterMs: null, cause: "proxy" };
+  if (result.kind === "not-sent") return { kind: "retry", retryAfterMs: null, cause: result.error };
   const outcome = judge(result, nowMs);
   if (outcome.kind === "accepted") return outcome;
   const cause = result.kind === "response" ? `${result.status}` : result.cause;

@@ -134,15 +134,15 @@ class Fleet {
     await this.#startNew();
   }
 
-  update({ destinations: all, deliveryCa }: LiveSettings): void {
+  update({ destinations: all, delivery }: LiveSettings): void {
     const destinations = all.filter(isAttempted);
     const before = this.#wanted;
     this.#want(destinations);
-    const isOtherCa = this.#deps.transport.trust(deliveryCa);
+    const isOtherWay = this.#deps.transport.update(delivery);
     for (const destination of destinations) {
       const running = this.#running.get(destination.id);
       if (running?.kind !== destination.kind) continue;
-      if (!isOtherCa && isDeepStrictEqual(before.get(destination.id), destination)) continue;
+      if (!isOtherWay && isDeepStrictEqual(before.get(destination.id), destination)) continue;
       running.update(destination);
     }
     void this.#startNew();

@@ -31,8 +31,8 @@ export async function openTransport(options: TransportOptions): Promise<Transpor
       assert(own !== undefined);
       return own.open(destination);
     },
-    trust: (ca) => {
-      const changed = [...opened.values()].filter((each) => each.trust(ca));
+    update: (egress) => {
+      const changed = [...opened.values()].filter((each) => each.update(egress));
       return changed.length > 0;
     },
   };

@@ -25,6 +25,7 @@ import type { Network } from "../../domain/addresses.ts";
 import type { DeliveredCall } from "../../domain/call.ts";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { AttemptedDestination, Destination, Endpoint } from "../../domain/destination.ts";
+import type { Egress } from "../../domain/live-settings.ts";
 import type { DeleteNotification } from "../../domain/parse-call.ts";
 
 export interface DestinationType<D extends Destination = Destination> {
@@ -51,7 +52,13 @@ export interface DestinationType<D extends Destination = Destination> {
 
 interface Attempts<D> {
   /** Returns the request that would be sent to an endpoint. */
-  preview(destination: D, unit: readonly Sendable[], endpoint: Endpoint, nowMs: number): Preview;
+  preview(
+    destination: D,
+    unit: readonly Sendable[],
+    endpoint: Endpoint,
+    nowMs: number,
+    egress: Pick<Egress, "proxy">,
+  ): Preview;
   /** Null if each unit contains only one delivery. */
   limits(destination: D): UnitLimits | null;
   /**
@@ -66,6 +73,8 @@ interface Attempts<D> {
 export type Header = readonly [name: string, value: string];
 
 export interface Preview {
+  /** The host and the port of the proxy through which the request would be sent; null if there is none. */
+  readonly proxy: string | null;
   readonly method: string;
   /** Everything after the origin may be secret. */
   readonly url: string;
@@ -120,25 +129,20 @@ export interface UnitName {
   readonly calls: number;
 }
 
-export interface TransportOptions {
+export interface TransportOptions extends Egress {
   /** The time limit of a request, at most 5 s. */
   readonly timeoutMs: number;
   /** Private networks to which requests may be sent. */
   readonly allowNetworks: readonly Network[];
   /** The age from which a connection is not used for another request, and a TLS session not resumed. */
   readonly connectionMaxAgeMs: number;
-  /** A private CA as PEM text, added to the public roots; null if there is none. */
-  readonly ca: string | null;
 }
 
 export interface Transport {
   /** Opens the sender of one destination. The caller closes the sender. */
   open(destination: AttemptedDestination): Sender;
-  /**
-   * Sets the private CA, as PEM text. Senders that are opened or updated later trust it. Returns true if the CA
-   * changed.
-   */
-  trust(ca: string | null): boolean;
+  /** Applies other settings. Senders that are opened or updated later use them. Returns true if they have changed. */
+  update(egress: Egress): boolean;
 }
 
 /** The sender of one destination. A value that `prepare` returned may be passed only to the same sender. */

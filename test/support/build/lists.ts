@@ -1,6 +1,9 @@
 /** Settings that change while stages run. Lists that a test does not set are empty. */
 
-import type { LiveSettings } from "../../../src/domain/live-settings.ts";
+import type { Egress, LiveSettings } from "../../../src/domain/live-settings.ts";
+
+/** Webhooks are sent directly, to endpoints with certificates of public CAs. */
+export const NO_EGRESS: Egress = { ca: null, proxy: null, proxyCa: null };
 
 export function listsOf(given: Partial<LiveSettings>): LiveSettings {
   const audienceDefaults = {
@@ -10,5 +13,5 @@ export function listsOf(given: Partial<LiveSettings>): LiveSettings {
     approvalMinimum: null,
   };
   const none = { sources: [], defaultSource: null, destinations: [], audiences: [] };
-  return { ...none, audienceDefaults, deliveryCa: null, ingestTls: null, ...given };
+  return { ...none, audienceDefaults, delivery: NO_EGRESS, ingestTls: null, ...given };
 }

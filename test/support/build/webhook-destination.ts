@@ -56,6 +56,7 @@ export function webhookDestination(given: GivenWebhook = {}): WebhookDestination
     standardWebhooks: false,
     batch: null,
     tls: null,
+    proxy: null,
     ...rest,
   };
 }

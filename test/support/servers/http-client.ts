@@ -25,6 +25,8 @@ export interface ClientOptions {
   readonly allow?: readonly string[];
   readonly connectionMaxAgeMs?: number;
   readonly ca?: string | null;
+  readonly proxy?: string | null;
+  readonly proxyCa?: string | null;
   readonly resolve?: Resolve;
   readonly destination?: Partial<WebhookDestination>;
 }
@@ -32,7 +34,10 @@ export interface ClientOptions {
 type ProcessOptions = Omit<ClientOptions, "destination">;
 
 export interface HttpClient extends AsyncDisposable {
-  /** Posts the webhook of a track call, with the headers that the destination's settings add. */
+  /**
+   * Posts the webhook of a track call, with the headers that the destination's settings add. Rejects if a proxy failed
+   * before the request was sent.
+   */
   post(endpoint: WebhookEndpoint, delivery?: Partial<Delivery>): Promise<SendResult>;
   close(): Promise<void>;
 }
@@ -44,9 +49,12 @@ export function httpClient(options: ClientOptions = {}): HttpClient {
 /** Opens destinations of one process, which share what destinations of a process can share. */
 export function httpProcess(options: ProcessOptions) {
   const { timeoutMs = LONG_MS, allow = LOOPBACK, ca = null, resolve } = options;
-  const { connectionMaxAgeMs = 60_000 } = options;
+  const { connectionMaxAgeMs = 60_000, proxy = null, proxyCa = null } = options;
   const allowNetworks = allow.map(parseNetwork).filter((network) => network !== null);
-  const port = createHttp({ timeoutMs, allowNetworks, connectionMaxAgeMs, ca }, resolve);
+  const port = createHttp(
+    { timeoutMs, allowNetworks, connectionMaxAgeMs, ca, proxy, proxyCa },
+    resolve,
+  );
   return (given?: Partial<WebhookDestination>) => clientOf(port, webhookDestination(given));
 }
 
@@ -72,9 +80,9 @@ export function outcome(result: RequestResult): number | string {
   return result.kind === "response" ? result.status : result.cause;
 }
 
-/** The result of a request that no proxy can have stopped. */
+/** The result of a request. Throws if a proxy failed before it was sent. */
 export function sent(result: RequestResult): SendResult {
-  if (result.kind === "not-sent") throw new Error(`not sent: ${result.error}`);
+  if (result.kind === "not-sent") throw new Error(result.error);
   return result;
 }
 

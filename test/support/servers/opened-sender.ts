@@ -11,6 +11,7 @@ import type {
 import type { WebhookAuth } from "../../../src/router/destinations/webhook/auth-settings.ts";
 import type { WebhookDestination } from "../../../src/router/destinations/webhook/settings.ts";
 import { webhook } from "../../../src/router/destinations/webhook/webhook.ts";
+import { NO_EGRESS } from "../build/lists.ts";
 import { recordValue } from "../build/record-value.ts";
 import { unitOf, webhookDestination } from "../build/webhook-destination.ts";
 import { LOOPBACK, sent } from "./http-client.ts";
@@ -25,7 +26,11 @@ export interface Opened extends AsyncDisposable {
 /** @param options the private networks that may be requested, and a private CA of all destinations. */
 export async function openedSender(
   given: Partial<WebhookDestination> & { readonly auth: WebhookAuth; readonly urls: string[] },
-  { allow = LOOPBACK, ca = null }: { allow?: readonly string[]; ca?: string | null } = {},
+  {
+    allow = LOOPBACK,
+    ca = null,
+    proxy = null,
+  }: { allow?: readonly string[]; ca?: string | null; proxy?: string | null } = {},
 ): Promise<Opened> {
   const allowNetworks = allow.map(parseNetwork).filter((network) => network !== null);
   const destination = webhookDestination(given as Parameters<typeof webhookDestination>[0]);
@@ -33,7 +38,9 @@ export async function openedSender(
     timeoutMs: 5_000,
     allowNetworks,
     connectionMaxAgeMs: 60_000,
+    ...NO_EGRESS,
     ca,
+    proxy,
   });
   const sender = transport?.open(destination);
   const [endpoint] = destination.endpoints;

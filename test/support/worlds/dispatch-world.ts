@@ -85,7 +85,7 @@ export class DispatchWorld {
   constructor(destination: WebhookDestination, partitions = 1) {
     this.destination = destination;
     this.sender = webhookTransport({
-      trust: () => false,
+      update: () => false,
       open: () => ({
         send: ({ url }, { body, headers }, done) => this.#send(url, body, headers, done),
         update: () => undefined,

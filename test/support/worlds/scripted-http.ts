@@ -37,8 +37,8 @@ export class ScriptedHttp implements HttpPort {
     this.#respond = respond;
   }
 
-  /** Certificates are not checked here. */
-  trust(): boolean {
+  /** Certificates are not checked here, and there are no proxies. */
+  update(): boolean {
     return false;
   }
 

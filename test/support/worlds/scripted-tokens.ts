@@ -18,7 +18,7 @@ export function scriptedTokens(
   const requests: { readonly url: string; readonly atMs: number; readonly form: string }[] = [];
   const tokens = new Tokens(
     {
-      trust: () => false,
+      update: () => false,
       open: () => ({
         send: ({ url }, { body }, done, phases) => {
           const given = respond(requests.length);

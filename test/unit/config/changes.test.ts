@@ -98,6 +98,12 @@ const ROWS: readonly (readonly [string, string, Partial<Changes>])[] = [
   ],
   ["retryWindow: 4h }", "retryWindow: 4h, ca: cert.pem }", { atOnce: ["delivery.ca"] }],
   [
+    "retryWindow: 4h }",
+    'retryWindow: 4h, proxy: "https://u:hunter2-z@proxy.example.com:1", proxyCa: cert.pem }',
+    { atOnce: ["delivery.proxy", "delivery.proxyCa"] },
+  ],
+  ["    type: webhook", "    type: webhook\n    proxy: none", hook("proxy")],
+  [
     "cert: cert.pem, key: key.pem",
     "cert: renewed.pem, key: key.pem",
     { atOnce: ["ingest.tls.cert"] },

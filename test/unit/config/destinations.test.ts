@@ -36,6 +36,30 @@ const ROWS = tableRows(String.raw`
 + destinations: [{ id: a, type: topic }] | .name | nothing | a name
 + destinations: [{ id: a, type: topic, name: A, endpoints: [] }] | .endpoints | an unknown setting | one of id, name, enabled, historical
 + destinations: [{ id: a, type: topic, name: A }, { id: a, type: topic, name: B }] | destinations[1].id | "a", as in destinations[0].id | no other destination
++ destinations: [{ id: a, type: topic, name: A, proxy: "http://p:1" }] | .proxy | an unknown setting | one of id, name, enabled, historical
+webhook proxy: "http://proxy.example.com:3128/hook" | .proxy | "http://proxy.example.com:3128/(hidden)" | a URL with a port such as http://proxy.example.com:3128, or none
+webhook proxy: "http://proxy.example.com:3128?a=b" | .proxy | "http://proxy.example.com:3128?(hidden)" | a URL with a port
+webhook proxy: "http://proxy.example.com:3128#a" | .proxy | "http://proxy.example.com:3128#(hidden)" | a URL with a port
+webhook proxy: "http://proxy.example.com" | .proxy | "http://proxy.example.com" | a URL with a port
+webhook proxy: "http://proxy.example.com:0" | .proxy | "http://proxy.example.com:0" | a URL with a port
+webhook proxy: "http://proxy.example.com:99999" | .proxy | "http://proxy.example.com:99999" | a URL with a port
+webhook proxy: "http://:3128" | .proxy | "http://:3128" | a URL with a port
+webhook proxy: "proxy.example.com:3128" | .proxy | "proxy.example.com:3128" | a URL with a port
+webhook proxy: "socks5://proxy.example.com:1080" | .proxy | proxy.example.com:1080 | a URL with a port
+webhook proxy: "http://hunter2@proxy.example.com:3128" | .proxy | "http://(hidden)@proxy.example.com:3128" | a URL with a port
+webhook proxy: "http://me:@proxy.example.com:3128" | .proxy | "http://(hidden)@proxy.example.com:3128" | a URL with a port
+webhook proxy: "http://:pw@proxy.example.com:3128" | .proxy | "http://(hidden)@proxy.example.com:3128" | a URL with a port
+webhook proxy: "http://me:p@w@proxy.example.com:3128" | .proxy | "http://(hidden)@proxy.example.com:3128" | a URL with a port
+webhook proxy: "http://me:p/w@proxy.example.com:3128" | .proxy | "http://(hidden)" | a URL with a port
+webhook proxy: "http://me:p%w@proxy.example.com:3128" | .proxy | "http://(hidden)@proxy.example.com:3128" | a URL with a port
+webhook proxy: "http://me:p%e4@proxy.example.com:3128" | .proxy | "http://(hidden)@proxy.example.com:3128" | a URL with a port
+webhook proxy: "http://m%3Ae:pw@proxy.example.com:3128" | .proxy | "http://(hidden)@proxy.example.com:3128" | a URL with a port
+webhook proxy: "http://me:p w@proxy.example.com:3128" | .proxy | "http://(hidden)@proxy.example.com:3128" | a URL with a port
+webhook proxy: "http://me:pü@proxy.example.com:3128" | .proxy | "http://(hidden)@proxy.example.com:3128" | a URL with a port
+webhook proxy: None | .proxy | (hidden) | or none
+webhook proxy: false | .proxy | false | or none
++ delivery: { proxy: none } | delivery.proxy | (hidden) | a URL with a port such as http://proxy.example.com:3128
++ delivery: { proxyCa: nowhere.pem } | delivery.proxyCa | no such file | PEM file
 endpoints [] | .endpoints | an empty list | at least 1
 endpoints null | .endpoints | an empty list | at least 1
 endpoints [{}] | .endpoints[0].url | nothing | a complete http or https URL
@@ -160,6 +184,10 @@ test.each([
   ["query and port", url("http://a.example.com:8080/x?y=z")],
   ["an upper-case scheme", url("HTTPS://a.example.com/")],
   ["a public address", url("http://8.8.8.8/")],
+  ["a proxy at a private address", webhook('proxy: "http://10.0.0.1:3128"')],
+  ["a proxy with a port that is the default", webhook('proxy: "HTTPS://p:443/"')],
+  ["a proxy with credentials", webhook('proxy: "http://a-b:%C3%A9:!$&()*+,;=_~.@[::1]:1"')],
+  ["no proxy", webhook("proxy: none")],
   ["headers", endpoint('headers: { X-Team: "a b", Authorization: "Bearer x", Empty: "" }')],
   ["equal delays", top("delivery: { retryDelays: [10s, 10s] }")],
   [

@@ -1,4 +1,5 @@
 // Secrets in the wrong setting: no problem and no printed configuration contains them.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -85,6 +86,16 @@ test.each([
 });
 
 test.each([
+  ["http://me:hunter2@proxy.example.com:3128", "http://(hidden)@proxy.example.com:3128"],
+  ["http://me:${PASSWORD}@proxy.example.com:3128/", "http://(hidden)@proxy.example.com:3128/"],
+  ["${PROXY}", "${PROXY}"],
+])("config print shows the proxy %s as %s", (proxy, shown) => {
+  const env = { PASSWORD: "hunter2", PROXY: "https://me:hunter2@[2001:db8::1]:443" };
+  const text = printed(`${SMALL}\ndelivery: { proxy: "${proxy}" }`, env);
+  expect(text).toContain(`proxy: ${shown}\n`);
+});
+
+test.each([
   ["fifteen-letters", 1],
   ["whsec_c2hvcnQ=", 1],
   ["sixteen-letters!", 0],
@@ -123,6 +134,8 @@ test("the list of secret settings follows from what is hidden", () => {
     "destinations.*.auth.parameters.*",
     "destinations.*.auth.password",
     "destinations.*.auth.token",
+    "destinations.*.proxy url",
+    "delivery.proxy url",
     "console.token",
     "operatorEvents.webhook.url url",
     "operatorEvents.webhook.headers.*",

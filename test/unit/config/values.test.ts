@@ -86,7 +86,7 @@ test("everything that is omitted has its default", () => {
         attemptHeader: false,
         traceparent: false,
         standardWebhooks: false,
-        ...{ batch: null, tls: null },
+        ...{ batch: null, tls: null, proxy: null },
       },
     ],
     delivery: {
@@ -94,7 +94,7 @@ test("everything that is omitted has its default", () => {
       retryWindowMs: 14_400_000,
       retryDelaysMs: [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_000],
       ...{ allowNetworks: [], connectionMaxAgeMs: 60_000 },
-      ca: null,
+      ...{ ca: null, proxy: null, proxyCa: null },
     },
     admin: { host: "::", port: 9_464, reload: false },
     console: CONSOLE,

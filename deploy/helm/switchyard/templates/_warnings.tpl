@@ -51,7 +51,7 @@
 {{- toYaml $warnings -}}
 {{- end -}}
 
-{{/* The names of secrets that are written in a value, one on each line. Arguments: the value, the keys of the path below it, its name, and the entry of files/secrets.json. The path and the query of a URL are secret, but many are not: the warning is about those that look like a token. */}}
+{{/* The names of secrets that are written in a value, one on each line. Arguments: the value, the keys of the path below it, its name, and the entry of files/secrets.json. The path and the query of a URL are secret, but many are not: the warning is about those that look like a token, and about passwords. */}}
 {{- define "switchyard.written" -}}
 {{- $value := index . 0 -}}
 {{- $keys := index . 1 -}}
@@ -60,7 +60,8 @@
 {{- if and (not $keys) (kindIs "string" $value) -}}
 {{- $end := regexReplaceAll `^[A-Za-z]+://[^/?]*` $value "" -}}
 {{- $isToken := regexMatch (eq (last $secret.path) "tokenUrl" | ternary `[?].*=` `[?].*=|[A-Za-z0-9_]{16}|[A-Za-z][0-9]+[A-Za-z]`) $end -}}
-{{- if and $value (not (contains "${" $value)) (or (not $secret.isUrl) $isToken) }}{{ $name }}{{ end -}}
+{{- $hasPassword := regexMatch `^[A-Za-z]+://[^/?]*:[^/?]*@` $value -}}
+{{- if and $value (not (contains "${" $value)) (or (not $secret.isUrl) $isToken $hasPassword) }}{{ $name }}{{ end -}}
 {{- else if not $keys -}}
 {{- else if and (eq (first $keys) "*") (or (kindIs "slice" $value) (kindIs "map" $value)) -}}
 {{- range $key, $entry := $value -}}

@@ -32,9 +32,8 @@ export const RUN_LINES = {
   },
   "proxy.not-used": {
     levels: ["warn"],
-    meaning:
-      "The environment names a proxy, which Switchyard does not use: it connects to endpoints directly.",
-    action: "Allow direct connections, or remove the variables.",
+    meaning: "The environment names a proxy, which Switchyard does not use.",
+    action: "If webhooks need a proxy, set `delivery.proxy`. Otherwise remove the variables.",
     fields: ["variables"],
   },
   "log.lines-dropped": {

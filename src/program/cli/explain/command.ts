@@ -48,7 +48,7 @@ export function explainCommand(shell: Shell): Command {
       const text = await import("../../../operator/timeline/explanation-text.ts");
       const explain = explanations.createExplainer(config, configuredTopics(config), headers);
       const isJson = options.json === true;
-      const batches = new explanations.BatchExplainer();
+      const batches = new explanations.BatchExplainer(config.delivery);
       const outBatch = (batch: ExplainedBatch) =>
         shell.out(isJson ? `${json.batchJson(batch)}\n` : text.batchText(batch, shell.colors));
       for await (const lines of linesOf(openInput(file, shell), LINE_MAX_BYTES)) {

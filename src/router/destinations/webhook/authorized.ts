@@ -7,10 +7,13 @@
  *     5 s of the start of the request              result counts
  *   is a 401, and no other token is obtained         the 401 counts
  *   is a 401 to the repeated request                 the 401 counts
+ *   is a 401, and a proxy fails before the repeated  the 401 counts
+ *   request is sent
  *   is anything else                                 that response counts
  *
  * Both requests belong to the same attempt, whose duration also includes the wait for the token. Destinations with
- * the same `auth` and `tls` share a token. The address and the certificate of the token endpoint are checked in the
+ * the same `auth`, `tls` and `proxy` share a token. If a proxy fails before a token request is sent, there is no token,
+ * and the reason names the proxy. The address and the certificate of the token endpoint are checked in the
  * same way as those of other endpoints. Redirects are not followed. The response with the token must arrive within 5
  * s, and may have at most 64 KiB.
  */
@@ -25,6 +28,7 @@ import {
 } from "../../../base/runtime/oauth-token.ts";
 import { CREDENTIAL_MAX_BYTES } from "../../../base/runtime/request-credentials.ts";
 import { endpointKey } from "../../../domain/destination.ts";
+import type { Egress } from "../../../domain/live-settings.ts";
 import { retryAfterMs } from "../../../domain/retry-after.ts";
 import type { Phases, Readiness, RequestResult, SenderHold, SendResult } from "../port.ts";
 import type { OAuth2 } from "./auth-settings.ts";
@@ -49,7 +53,7 @@ interface KeptToken {
   users: number;
 }
 
-type TokenUser = Pick<WebhookDestination, "auth" | "tls" | "enabled">;
+type TokenUser = Pick<WebhookDestination, "auth" | "tls" | "proxy" | "enabled">;
 
 export class Tokens {
   readonly #http: RealHttp;
@@ -62,16 +66,16 @@ export class Tokens {
     this.#clock = clock;
   }
 
-  trust(ca: string | null): void {
-    this.#http.trust(ca);
+  update(egress: Egress): void {
+    this.#http.update(egress);
   }
 
   /** Requests the token for these settings immediately. Returns null if no token is needed. */
   acquire(user: TokenUser): TokenUse | null {
-    const { auth, tls, enabled } = user;
+    const { auth, tls, proxy, enabled } = user;
     if (auth?.type !== "oauth2" || !enabled) return null;
-    const name = JSON.stringify([auth, tls]);
-    const kept = this.#kept.get(name) ?? this.#create(auth, tls);
+    const name = JSON.stringify([auth, tls, proxy]);
+    const kept = this.#kept.get(name) ?? this.#create(auth, { tls, proxy });
     this.#kept.set(name, kept);
     kept.users += 1;
     kept.connections.update(kept.connected);
@@ -80,9 +84,9 @@ export class Tokens {
     return { keeper: kept.keeper, release };
   }
 
-  #create(auth: OAuth2, tls: WebhookDestination["tls"]): KeptToken {
+  #create(auth: OAuth2, way: Omit<Connected, "endpoints">): KeptToken {
     const endpoint = { key: endpointKey(auth.tokenUrl), url: auth.tokenUrl, headers: [] };
-    const connected = { endpoints: [endpoint], tls };
+    const connected = { endpoints: [endpoint], ...way };
     const connections = this.#http.open(connected);
     const keeper = new TokenKeeper({
       request: () => requestToken(connections, endpoint, auth, this.#clock),

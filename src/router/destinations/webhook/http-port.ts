@@ -3,6 +3,7 @@
  * endpoints instead.
  */
 
+import type { Egress } from "../../../domain/live-settings.ts";
 import type { Phases, RequestResult } from "../port.ts";
 import type { WebhookRequest } from "./request.ts";
 import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
@@ -10,12 +11,12 @@ import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
 export interface HttpPort {
   /** Returns the connections of one destination. They are opened on demand. The caller closes them. */
   open(destination: WebhookDestination): HttpConnections;
-  /** Does the same as `trust` of a transport. */
-  trust(ca: string | null): boolean;
+  /** Does the same as `update` of a transport. */
+  update(egress: Egress): boolean;
 }
 
 /** The settings that connections use. */
-export type Connected = Pick<WebhookDestination, "endpoints" | "tls">;
+export type Connected = Pick<WebhookDestination, "endpoints" | "tls" | "proxy">;
 
 /** HTTP over real sockets. It needs only these settings of a destination, so the operator webhook can also use it. */
 export interface RealHttp extends Omit<HttpPort, "open"> {

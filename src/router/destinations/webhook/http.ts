@@ -13,6 +13,7 @@
  *     the deadline passes
  *   one of these happens before the status line arrives   no response, with its cause
  *   the headers contain two different lengths             no response, with the cause `protocol`
+ *   a proxy fails before the tunnel is open               not sent (`http/tunnel.ts`)
  *
  * Once an endpoint has returned a status, no error in the rest of the response causes a retry
  * (`http/response-head.ts` defines what counts as a status line, and describes what other clients do).
@@ -30,7 +31,6 @@
  */
 
 import { isIP } from "node:net";
-import type { SecureContext } from "node:tls";
 import { type Dispatcher, errors } from "undici";
 import type { SocketOptions } from "../../../base/http/connect.ts";
 import {
@@ -51,12 +51,12 @@ import {
   takeConnection,
 } from "../../../base/http/kept-connection.ts";
 import { boundedResolve, type Resolve, systemResolve } from "../../../base/http/lookup.ts";
-import { sharedContexts, type TlsFiles } from "../../../base/http/tls.ts";
+import { ProxyError } from "../../../base/http/tunnel.ts";
 import { systemClock } from "../../../base/runtime/clock.ts";
-import { isAllowedAddress } from "../../../domain/addresses.ts";
 import {
   type Cause,
   type Phases,
+  type RequestResult,
   responded,
   type SendResult,
   type TransportOptions,
@@ -65,17 +65,12 @@ import { causeOf } from "./cause.ts";
 import type { Connected, HttpConnections, RealHttp } from "./http-port.ts";
 import type { WebhookRequest } from "./request.ts";
 import type { WebhookEndpoint } from "./settings.ts";
+import { Ways } from "./ways.ts";
 
 /** Maximum size of a response body (docs/retries.md#attempts). */
 export const RESPONSE_BODY_MAX_BYTES = 65_536;
 /** Maximum size of a response body if the request needs the body. */
 export const READ_BODY_MAX_BYTES = 262_144;
-
-/**
- * The share of the remaining time that each address of a name gets. It is long enough to reach a distant address,
- * and if that address does not respond, enough time is left for another one.
- */
-const ADDRESS_PATIENCE = 0.4;
 
 /** @param resolve looks up the addresses of names. Tests replace this function. */
 export function createHttp(
@@ -83,29 +78,14 @@ export function createHttp(
   resolve: Resolve = boundedResolve(systemResolve, systemClock),
 ): RealHttp {
   const deadlines = createDeadlines(options.timeoutMs, () => performance.now());
-  const contextOf = sharedContexts();
-  const sockets = {
-    allowAddress: (ip: string) => isAllowedAddress(ip, options.allowNetworks),
-    resolve,
-    connectionMaxAgeMs: options.connectionMaxAgeMs,
-    addressPatienceMs: Math.max(1, Math.round(options.timeoutMs * ADDRESS_PATIENCE)),
-  };
-  const trusting = (ca: string | null): Trusting => {
-    return { ca, shared: { ...sockets, secureContext: contextOf({ ca, cert: null, key: null }) } };
-  };
-  let trusted = trusting(options.ca);
+  const ways = new Ways(options, resolve);
   return {
-    trust: (ca) => {
-      if (ca === trusted.ca) return false;
-      trusted = trusting(ca);
-      return true;
-    },
-    open: (destination) => {
-      const optionsOf = socketOptionsFor(() => trusted, contextOf);
-      return new Connections(destination, optionsOf, deadlines);
-    },
+    update: (egress) => ways.update(egress),
+    open: (destination) => new Connections(destination, ways.options(), deadlines),
   };
 }
+
+type Done = (result: RequestResult) => void;
 
 /** The connections of one destination. */
 class Connections implements HttpConnections {
@@ -123,12 +103,7 @@ class Connections implements HttpConnections {
     this.#origins = new Origins(optionsOf(destination));
   }
 
-  send(
-    endpoint: WebhookEndpoint,
-    request: WebhookRequest,
-    done: (result: SendResult) => void,
-    phases?: Phases,
-  ): void {
+  send(endpoint: WebhookEndpoint, request: WebhookRequest, done: Done, phases?: Phases): void {
     sendOn(this.#origins.targetOf(endpoint), request, this.#deadlines, done, phases);
   }
 
@@ -141,36 +116,11 @@ class Connections implements HttpConnections {
   }
 }
 
-/** The private CA for all destinations, and the options of sockets that trust this CA. */
-interface Trusting {
-  readonly ca: string | null;
-  readonly shared: SocketOptions;
-}
-
-/** Reuses TLS contexts, because most destinations do not have TLS files of their own. */
-function socketOptionsFor(
-  trusted: () => Trusting,
-  contextOf: (files: TlsFiles) => () => SecureContext,
-): (destination: Connected) => SocketOptions {
-  let last: { readonly files: string; readonly options: SocketOptions } | null = null;
-  return ({ tls }) => {
-    const { ca, shared } = trusted();
-    if (tls === null) return shared;
-    const both = [ca, tls.ca].filter((text) => text !== null).join("\n");
-    const files = { ca: both === "" ? null : both, cert: tls.cert, key: tls.key };
-    const named = JSON.stringify(files);
-    if (last?.files !== named) {
-      last = { files: named, options: { ...shared, secureContext: contextOf(files) } };
-    }
-    return last.options;
-  };
-}
-
 function sendOn(
   { origin, path }: Target,
   request: WebhookRequest,
   deadlines: Deadlines,
-  done: (result: SendResult) => void,
+  done: Done,
   phases: Phases | undefined,
 ): void {
   const { method, body } = request;
@@ -188,7 +138,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   readonly #origin: Origin;
   readonly #options: Dispatcher.DispatchOptions;
   readonly #deadlines: Deadlines;
-  readonly #done: (result: SendResult) => void;
+  readonly #done: Done;
   readonly #startedAtMs = performance.now();
   readonly #deadline: Deadline;
   #status = 0;
@@ -206,7 +156,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     origin: Origin,
     options: Dispatcher.DispatchOptions,
     deadlines: Deadlines,
-    done: (result: SendResult) => void,
+    done: Done,
     phases: Phases | undefined,
     reads: boolean,
   ) {
@@ -275,7 +225,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   onResponseError(_controller: unknown, error: Error): void {
     if (this.#isSettled) return;
     if (this.#isUnwritten && !this.#isSecond) this.#startAgain();
-    else this.#breakOff(causeOf(codeOf(error)));
+    else this.#breakOff(causeOf(codeOf(error)), error);
   }
 
   #startAgain(): void {
@@ -286,11 +236,17 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   expire(): void {
-    this.#breakOff("timeout");
+    this.#breakOff("timeout", null);
   }
 
   /** Ends the exchange. If the status line has arrived, the status decides the result. */
-  #breakOff(cause: Cause): void {
+  #breakOff(cause: Cause, error: Error | null): void {
+    const unsent = error instanceof ProxyError ? error : this.#kept.socket?.tunnel?.overdue();
+    if (unsent != null) {
+      const { message } = unsent;
+      this.#settle({ kind: "not-sent", error: message, durationMs: this.#durationMs() }, "drop");
+      return;
+    }
     const head = this.#status === 0 ? (this.#kept.socket?.head.read() ?? null) : null;
     if (head !== null) {
       this.#status = head.status;
@@ -312,7 +268,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   /** Only the first call has an effect: undici also reports the end of connections that were closed here. */
-  #settle(result: SendResult, connection: "keep" | "drop"): void {
+  #settle(result: RequestResult, connection: "keep" | "drop"): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#deadlines.clear(this.#deadline);
@@ -325,7 +281,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   /** undici would swallow an error that is thrown here. A broken invariant must nevertheless end the process. */
-  #tell(result: SendResult): void {
+  #tell(result: RequestResult): void {
     try {
       this.#done(result);
     } catch (error) {
@@ -368,7 +324,8 @@ function noteOpening(
   socket.tcp.once("lookup", () => {
     phases.lookedUpMs = nowMs();
   });
-  socket.tcp.once("connect", () => {
+  // Through a proxy, the connection to the endpoint exists only when the tunnel is open.
+  socket.once("connect", () => {
     phases.connectedMs = nowMs();
   });
   socket.once("secureConnect", () => {

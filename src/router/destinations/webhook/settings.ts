@@ -4,7 +4,7 @@ import type { TlsFiles } from "../../../base/http/tls.ts";
 import { asError } from "../../../base/runtime/as-error.ts";
 import type { Invalid, Place } from "../../../base/settings/config-path.ts";
 import type { Decoder } from "../../../base/settings/decoder.ts";
-import { webUrl } from "../../../base/settings/endpoint-url.ts";
+import { proxyUrl, webUrl } from "../../../base/settings/endpoint-url.ts";
 import { tlsFiles } from "../../../base/settings/pem.ts";
 import {
   duration,
@@ -62,6 +62,18 @@ export interface WebhookDestination extends AttemptedDestination {
   readonly auth: WebhookAuth | null;
   /** A client certificate (mTLS) and a private CA for this destination, as PEM strings; null if there are none. */
   readonly tls: TlsFiles | null;
+  /** The URL of a forward proxy, which may contain a password, or `none`; null for that of all webhooks. */
+  readonly proxy: string | null;
+}
+
+const NO_PROXY = "none";
+
+/** The URL of the proxy for a destination; null if there is none. @param common the proxy of all webhooks. */
+export function proxyUrlOf(
+  { proxy }: Pick<WebhookDestination, "proxy">,
+  common: string | null,
+): string | null {
+  return proxy === NO_PROXY ? null : (proxy ?? common);
 }
 
 /** How calls are combined into requests. */
@@ -139,6 +151,12 @@ const signingKeyText: Decoder<string> = {
   },
 };
 
+const ownProxy = proxyUrl("a URL with a port such as http://proxy.example.com:3128, or none");
+const proxyOrNone: Decoder<string> = {
+  ...ownProxy,
+  decode: (raw, place) => (raw === NO_PROXY ? raw : ownProxy.decode(raw, place)),
+};
+
 const webhookFields = {
   id: idSetting,
   name: setting(
@@ -198,6 +216,10 @@ const webhookFields = {
   tls: optionalSection(
     tlsFiles("TLS files for the connections to this destination's endpoints."),
     false,
+  ),
+  proxy: optional(
+    proxyOrNone,
+    "Forward proxy instead of `delivery.proxy`, or `none` to send requests directly.",
   ),
 };
 

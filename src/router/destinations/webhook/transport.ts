@@ -31,9 +31,9 @@ export function webhookTransport(http: HttpPort, tokens: Tokens | null = null): 
   return {
     // The cast is safe because the table of types passes only destinations of its own type to a transport.
     open: (destination) => new WebhookSender(destination as WebhookDestination, http, tokens),
-    trust: (ca) => {
-      tokens?.trust(ca);
-      return http.trust(ca);
+    update: (egress) => {
+      tokens?.update(egress);
+      return http.update(egress);
     },
   };
 }

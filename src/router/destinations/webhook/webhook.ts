@@ -1,12 +1,18 @@
 /** Destinations of type webhook: each delivery is signed, and posted to the destination's endpoints. */
 
+import { proxyName } from "../../../base/http/tunnel.ts";
 import { systemClock } from "../../../base/runtime/clock.ts";
 import { HIDDEN } from "../../../base/settings/problem.ts";
 import type { DestinationType, Header } from "../port.ts";
 import { schemeOf } from "./authorization.ts";
 import { limitsOf, unitsOf } from "./batch.ts";
 import { requestTo, sharedRequest } from "./request.ts";
-import { type WebhookDestination, type WebhookEndpoint, webhookSettings } from "./settings.ts";
+import {
+  proxyUrlOf,
+  type WebhookDestination,
+  type WebhookEndpoint,
+  webhookSettings,
+} from "./settings.ts";
 
 const SECRET_CHARACTERS_MIN = 16;
 /** The number of calls whose message IDs fit into a header, if all IDs are UUIDs. */
@@ -25,8 +31,10 @@ export const webhook: DestinationType<WebhookDestination> = {
   whenDisabled:
     "calls and deletions are skipped and not delivered later; with `paused: true` they would wait",
   attempts: {
-    preview: (destination, unit, endpoint: WebhookEndpoint, nowMs) => {
-      const request = requestTo(endpoint, sharedRequest(destination, unit, nowMs));
+    preview: (destination, unit, endpoint: WebhookEndpoint, nowMs, egress) => {
+      const url = proxyUrlOf(destination, egress.proxy);
+      const proxy = url === null ? null : proxyName(url);
+      const request = { proxy, ...requestTo(endpoint, sharedRequest(destination, unit, nowMs)) };
       const { auth } = destination;
       if (auth === null) return { ...request, secret: endpoint.headers };
       const authorization: Header = ["Authorization", `${schemeOf(auth)} ${HIDDEN}`];

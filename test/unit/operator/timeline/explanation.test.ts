@@ -10,7 +10,7 @@ import { explanationText } from "../../../../src/operator/timeline/explanation-t
 import { deliveryOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
 
 const NOW_MS = 1_772_357_415_250;
-const POLICY = { retryDelaysMs: [10_000, 30_000], retryWindowMs: 14_400_000 };
+const POLICY = { retryDelaysMs: [10_000, 30_000], retryWindowMs: 14_400_000, proxy: null };
 const VALUE = '{"type":"track","userId":"u1","event":"e"}';
 
 function copyOf(value: string, headers = deliveryHeaders(deliveryOf())): OutgoingRecord {
@@ -80,4 +80,18 @@ test.each([
   ],
 ] as const)("%j is printed", (first, line) => {
   expect(linesOf(first)).toEqual([line]);
+});
+
+test.each([
+  ["http://me:pw@proxy.example.com:3128", null, "proxy.example.com:3128"],
+  ["http://proxy.example.com:3128", "https://me:pw@other.example.com:443", "other.example.com:443"],
+  ["http://proxy.example.com:3128", "none", null],
+  [null, null, null],
+])("with delivery.proxy %s and proxy %s, a request goes through %s", (common, own, proxy) => {
+  const destination = webhookDestination({ proxy: own });
+  const step = firstStep(destination, copyOf(VALUE), { ...POLICY, proxy: common }, NOW_MS);
+  expect(step).toMatchObject({ kind: "attempt", requests: [{ proxy }] });
+  const through = proxy === null ? "" : `, through the proxy ${proxy}`;
+  expect(linesOf(step)[0]).toBe(`    endpoint crm[1] receiver.test${through}`);
+  expect(JSON.stringify(step)).not.toContain("me:pw");
 });

@@ -36,7 +36,7 @@ function attempt(
   const sent: WebhookRequest[] = [];
   const results: RequestResult[] = [];
   const sender = webhookTransport({
-    trust: () => false,
+    update: () => false,
     open: () => ({
       send: (_endpoint, request, done, phases: Phases = {}) => {
         sent.push(request);
@@ -119,7 +119,7 @@ function batchAttempt(traces: readonly (ReturnType<typeof aTrace> | null)[], isA
   const tracing = recordedSpans();
   const named: (string | undefined)[] = [];
   const http = { send: () => undefined, update: () => undefined, close: async () => {} };
-  const transport = webhookTransport({ trust: () => false, open: () => http });
+  const transport = webhookTransport({ update: () => false, open: () => http });
   const sender = Object.assign(transport.open(webhookDestination()), {
     send: (...[, , , , traceparent]: Parameters<Sender["send"]>) => named.push(traceparent),
   });
@@ -177,7 +177,7 @@ test.each([
 
 test("a delivery without a trace is attempted as without traces", () => {
   const http = { send: () => undefined, update: () => undefined, close: async () => {} };
-  const transport = webhookTransport({ trust: () => false, open: () => http });
+  const transport = webhookTransport({ update: () => false, open: () => http });
   const sender = transport.open(webhookDestination());
   const ports = { tracing: recordedSpans(), sender, nowMs: () => 1, group: "g" };
   expect(

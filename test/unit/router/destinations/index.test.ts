@@ -7,6 +7,7 @@ import { parseConfig } from "../../../../src/config/parse.ts";
 import type { Destination } from "../../../../src/domain/destination.ts";
 import { openTransport, TYPE_SETTINGS, typeOf } from "../../../../src/router/destinations/index.ts";
 import { aTopicDestination } from "../../../support/build/calls.ts";
+import { NO_EGRESS } from "../../../support/build/lists.ts";
 import { unitOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
 
 const SRC = join(import.meta.dirname, "../../../../src");
@@ -53,7 +54,7 @@ test("the transport sends by the type of a destination, and another CA is one fo
     timeoutMs: 5_000,
     allowNetworks: [],
     connectionMaxAgeMs: 60_000,
-    ca: null,
+    ...NO_EGRESS,
   });
   const sender = transport.open(webhookDestination());
   const [endpoint] = webhookDestination().endpoints;
@@ -62,7 +63,7 @@ test("the transport sends by the type of a destination, and another CA is one fo
   expect(sender.span(endpoint).name).toBe("POST");
   await sender.close();
   expect(() => transport.open({ ...webhookDestination(), kind: "carrier-pigeon" })).toThrow();
-  expect(transport.trust(null)).toBe(false);
+  expect(transport.update(NO_EGRESS)).toBe(false);
 });
 
 const ASKS = new RegExp(`\\b(?:kind|type) (?:===|!==) "(?:${FOLDERS.join("|")})"`);

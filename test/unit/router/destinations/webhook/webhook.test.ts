@@ -1,11 +1,11 @@
 // What `explain` shows for a webhook: its requests, without the secrets for authentication.
 
 import { expect, test } from "vitest";
-
 import { parseContent } from "../../../../../src/router/deliver/content.ts";
 import type { WebhookAuth } from "../../../../../src/router/destinations/webhook/auth-settings.ts";
 import { judge } from "../../../../../src/router/destinations/webhook/judge.ts";
 import { webhook } from "../../../../../src/router/destinations/webhook/webhook.ts";
+import { NO_EGRESS } from "../../../../support/build/lists.ts";
 import { recordValue } from "../../../../support/build/record-value.ts";
 import { unitOf, webhookDestination } from "../../../../support/build/webhook-destination.ts";
 
@@ -31,7 +31,13 @@ test.each<readonly [auth: WebhookAuth | null, shown: string | undefined]>([
   const [endpoint] = destination.endpoints;
   const read = parseContent(recordValue(Buffer.from('{"type":"track","event":"e","userId":"u"}')));
   if (endpoint === undefined || read.kind === "refused") throw new Error("nothing to preview");
-  const preview = webhook.attempts?.preview(destination, unitOf(read.content), endpoint, 0);
+  const preview = webhook.attempts?.preview(
+    destination,
+    unitOf(read.content),
+    endpoint,
+    0,
+    NO_EGRESS,
+  );
   expect(new Map(preview?.headers).get("Authorization")).toBe(shown);
   expect(JSON.stringify(preview)).not.toContain("hunter2");
   expect(JSON.stringify(preview)).not.toContain(Buffer.from("u:hunter2").toString("base64"));
