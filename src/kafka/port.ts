@@ -81,6 +81,8 @@ export interface ReadRange {
   readonly signal: AbortSignal;
   /** Called for each corrupt batch that is skipped. If absent, reading fails at a corrupt batch. Must not throw. */
   readonly onSkipped?: (batch: CorruptBatch) => void;
+  /** Called for each successful response, even if it contains no records. Must not throw. */
+  readonly onResponse?: () => void;
 }
 
 /** A number of bytes that several consumers share. The object is created once, and passed to each of them. */

@@ -15,6 +15,7 @@ const API_VERSIONS = 18;
 const METADATA = 3;
 const FIND_COORDINATOR = 10;
 const SASL_HANDSHAKE = 17;
+const SASL_AUTHENTICATE = 36;
 
 interface Received {
   readonly apiKey: number;
@@ -30,6 +31,7 @@ const VERSIONS = [
   [METADATA, 6],
   [FIND_COORDINATOR, 1],
   [SASL_HANDSHAKE, 1],
+  [SASL_AUTHENTICATE, 2],
 ] as const;
 
 function versionsListed(): Buffer {
@@ -148,6 +150,38 @@ test.each([["resets"], ["ends"]])(
       retriable: true,
     });
     expect(broker.isOpen).toBe(false);
+  },
+);
+
+/** No tags in the header, no error, no message, no bytes, the lifetime, no tags. */
+function authenticated(sessionMs: number): Buffer {
+  const lifetime = Buffer.alloc(8);
+  lifetime.writeBigInt64BE(BigInt(sessionMs));
+  return Buffer.concat([Buffer.from([0, 0, 0, 0, 1]), lifetime, Buffer.from([0])]);
+}
+
+test.each([
+  ["none", 0, 1],
+  ["negative", -1_000, 1],
+  ["shorter than a request", 1, 2],
+])(
+  "a session whose lifetime is %s is renewed only if it has ended",
+  async (_, sessionMs, times) => {
+    const sasl = { mechanism: "plain", username: "u", password: "p" } as const;
+    let authentications = 0;
+    const broker = await brokerThat(({ apiKey, respond }) => {
+      if (apiKey === METADATA) return respond(noMetadata(0));
+      // No error, and no list of mechanisms.
+      if (apiKey === SASL_HANDSHAKE) return respond(Buffer.alloc(6));
+      authentications += 1;
+      respond(authenticated(authentications === 1 ? sessionMs : 0));
+    }, sasl);
+    await broker.open();
+    // Time passes, so that a session of 1 ms is over.
+    const openedMs = performance.now();
+    await expect.poll(() => performance.now() - openedMs).toBeGreaterThan(2);
+    expect((await broker.send(metadata(null, false))).topics).toEqual([]);
+    expect(authentications).toBe(times);
   },
 );
 

@@ -70,7 +70,7 @@ export function fieldsOf(node: Section<unknown> | Variants<unknown>): Fields {
   return Object.assign({}, ...Object.values(node.sections).map(({ fields }) => fields));
 }
 
-/** All nodes at and below a node, outer ones first. In a path, `*` stands for each entry of a list. */
+/** Yields a node, and then everything that it contains. In a path, `*` stands for each entry of a list. */
 export function* nodesIn(
   node: Node,
   path: readonly string[] = [],

@@ -81,6 +81,7 @@ export class RangeReader {
     let position: number | null = range.from;
     while (position !== null && position < to && !signal.aborted) {
       const step: ReadStep = await this.#stepOver(range, position);
+      range.onResponse?.();
       position = step.next;
       if (step.records.length > 0) yield step.records;
       else await this.#rest(signal);

@@ -1,6 +1,5 @@
 /**
- * Follows the topic `operator-actions`: reads the whole topic, and then each new record, without a consumer group.
- * While no records are written, it sends one request every five seconds on a separate connection.
+ * Follows the topic `operator-actions` (`follow-topic.ts`).
  *
  *   event                                         result
  *   the whole topic has been read once            the deliver and delay stages start
@@ -10,8 +9,8 @@
  *     know yet that it was created                failure at the latest
  *   it cannot be read for any other reason: a     it is retried every second; the stages start 30 s after the first
  *     reset connection, no response, no leader    attempt at the latest
- *   it cannot be read after the start             known actions stay in force; it is retried every 5 s
- *   the topic is readable again, or recreated     the whole topic is read again, and its contents apply
+ *   it cannot be read after the start             known actions stay in force
+ *   the topic is readable again, or recreated     its contents apply
  *   a record is invalid                           it is logged and has no effect
  *   a process writes news of an endpoint          listeners are notified, unless the news is from before the start
  *   a pause ends                                  listeners are notified once, also if the timer fires early or
@@ -24,23 +23,14 @@
  */
 
 import { asError } from "../../base/runtime/as-error.ts";
-import type { Clock } from "../../base/runtime/clock.ts";
 import type { Log } from "../../base/telemetry/log.ts";
 import { LineLimit } from "../../base/telemetry/log-rate-limit.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import type { Kafka } from "../../kafka/port.ts";
+import { type FollowDeps, FollowedTopic, type WholeReading } from "./follow-topic.ts";
 import { KnownOperatorActions, type OperatorActions } from "./operator-action-state.ts";
-import {
-  type EndpointNews,
-  OPERATIONS_PARTITION,
-  type ProcessRecord,
-  readOperatorAction,
-} from "./operator-actions.ts";
+import { type EndpointNews, type ProcessRecord, readOperatorAction } from "./operator-actions.ts";
 
-const STEP_BYTES = 1_048_576;
-const TRY_AGAIN_MS = 5_000;
-const TRY_AGAIN_AT_START_MS = 1_000;
 const START_LIMIT_MS = 30_000;
 /**
  * Maximum length of a single sleep. After each sleep the time is checked, because the clock may have been set
@@ -49,9 +39,7 @@ const START_LIMIT_MS = 30_000;
 const SLEEP_MAX_MS = 10_000;
 const LOG_LINES_PER_SECOND = 10;
 
-export interface OperatorActionsDeps {
-  readonly kafka: Pick<Kafka, "admin" | "read" | "follow">;
-  readonly clock: Clock;
+export interface OperatorActionsDeps extends FollowDeps {
   readonly log: Log;
   /**
    * True while a broker is known to be unreachable. `kafka/cluster/outage-log.ts` logs this, so it is not logged
@@ -103,15 +91,12 @@ class Following {
   readonly #deps: OperatorActionsDeps;
   readonly #topic: string;
   readonly #stopped = new AbortController();
+  readonly #followed: FollowedTopic;
   readonly #known = Promise.withResolvers<void>();
   readonly #listeners = new Set<Listener>();
   readonly #hearing = new Set<(news: EndpointNews) => void>();
   readonly #lines = new LineLimit(LOG_LINES_PER_SECOND);
-  #healthProblem: string | null = null;
-  /** Becomes true when `known` resolves, and remains true. */
-  #isKnown = false;
   #firstFailureMs: number | null = null;
-  #isLogged = false;
   #waking = new AbortController();
   /** The destinations whose pause is in force and has an end of which listeners have not been notified. */
   #ending: ReadonlySet<DestinationId> = new Set();
@@ -120,8 +105,18 @@ class Following {
     this.#deps = deps;
     this.#topic = topic;
     const { signal } = this.#stopped;
-    void this.#live();
-    const start = () => this.#start();
+    this.#followed = new FollowedTopic(deps, topic, {
+      startReading: () => this.#startReading(),
+      take: (records) => {
+        for (const record of records) this.#take(record);
+      },
+      onFailed: (thrown, isLogged) => {
+        this.#startUnlessItPasses(thrown);
+        return this.#logFailure(thrown, isLogged);
+      },
+    });
+    const start = () => this.#known.resolve();
+    void this.#followed.read.then(start);
     deps.clock.sleep(START_LIMIT_MS, signal).then(start, start);
   }
 
@@ -140,68 +135,35 @@ class Following {
   }
 
   healthProblems(): readonly string[] {
-    return this.#healthProblem === null ? [] : [this.#healthProblem];
+    const { error } = this.#followed;
+    if (error === null) return [];
+    return [
+      `the topic ${this.#topic} cannot be read, so later operator actions are unknown: ${error}`,
+    ];
   }
 
   stop(): void {
     this.#stopped.abort();
+    this.#followed[Symbol.dispose]();
     this.#waking.abort();
-  }
-
-  async #live(): Promise<void> {
-    const { signal } = this.#stopped;
-    while (!signal.aborted) {
-      try {
-        const end = await this.#readWhole();
-        this.#healthProblem = null;
-        this.#isLogged = false;
-        this.#start();
-        const from = { topic: this.#topic, partition: OPERATIONS_PARTITION, from: end };
-        for await (const records of this.#deps.kafka.follow({
-          ...from,
-          maxBytes: STEP_BYTES,
-          signal,
-        })) {
-          for (const record of records) this.#take(record);
-        }
-      } catch (thrown) {
-        if (signal.aborted) return;
-        this.#failed(asError(thrown).message);
-        this.#startUnlessItPasses(thrown);
-        const waitMs = this.#isKnown ? TRY_AGAIN_MS : TRY_AGAIN_AT_START_MS;
-        await this.#deps.clock.sleep(waitMs, signal).catch(() => undefined);
-      }
-    }
-  }
-
-  #start(): void {
-    this.#isKnown = true;
-    this.#known.resolve();
   }
 
   #startUnlessItPasses(error: unknown): void {
     const nowMs = this.#deps.clock.nowMs();
     this.#firstFailureMs ??= nowMs;
-    if (nowMs - this.#firstFailureMs >= this.#deps.patienceMs(error)) this.#start();
+    if (nowMs - this.#firstFailureMs >= this.#deps.patienceMs(error)) this.#known.resolve();
   }
 
-  /** Returns the offset from which the topic has to be followed. */
-  async #readWhole(): Promise<number> {
-    const { kafka } = this.#deps;
-    const { signal } = this.#stopped;
-    const [log] = await kafka.admin.offsets(this.#topic);
-    if (log === undefined) throw new Error(`the topic ${this.#topic} has no partition`);
-    const before = this.operations;
+  #startReading(): WholeReading {
     const operations = new KnownOperatorActions();
-    const place = { topic: this.#topic, partition: OPERATIONS_PARTITION, maxBytes: STEP_BYTES };
-    const range = { ...place, from: log.first, to: log.end, signal };
-    for await (const records of kafka.read(range)) {
-      for (const record of records) this.#apply(record, operations, record.timestampMs);
-    }
-    signal.throwIfAborted();
-    this.operations = operations;
-    this.#tell([...before.destinations(), ...operations.destinations()]);
-    return log.end;
+    return {
+      take: (record) => void this.#apply(record, operations, record.timestampMs),
+      done: () => {
+        const before = this.operations;
+        this.operations = operations;
+        this.#tell([...before.destinations(), ...operations.destinations()]);
+      },
+    };
   }
 
   /** Handles a record that is written while this process runs. */
@@ -272,12 +234,11 @@ class Following {
     );
   }
 
-  #failed(error: string): void {
-    const healthProblem = `the topic ${this.#topic} cannot be read, so later operator actions are unknown: ${error}`;
-    this.#healthProblem = healthProblem;
-    if (this.#isLogged || this.#deps.isUnreachable()) return;
-    this.#isLogged = true;
+  #logFailure(thrown: unknown, isLogged: boolean): boolean {
+    if (isLogged || this.#deps.isUnreachable()) return isLogged;
+    const error = asError(thrown).message;
     this.#deps.log.error({ topic: this.#topic, error }, "operator-actions.read-failed");
+    return true;
   }
 
   #refused({ topic, partition, offset }: IncomingRecord, error: string): void {

@@ -73,7 +73,11 @@ function describeRead(bench: Bench): void {
       const topic = await bench.topic(kafka, 1);
       await bench.fill(kafka, topic, 3);
       const ending = new AbortController();
-      const place = { topic, partition: 0, maxBytes: 1_000_000 };
+      let responses = 0;
+      const onResponse = () => {
+        responses += 1;
+      };
+      const place = { topic, partition: 0, maxBytes: 1_000_000, onResponse };
       const found: (string | undefined)[] = [];
       for await (const records of kafka.follow({ ...place, from: 1, signal: ending.signal })) {
         found.push(...values(records));
@@ -81,6 +85,7 @@ function describeRead(bench: Bench): void {
         if (found.length === 3) ending.abort();
       }
       expect(found).toEqual(["1", "2", "0"]);
+      expect(responses).toBeGreaterThan(1);
     });
 
     test("throws for a topic that there is not", async () => {

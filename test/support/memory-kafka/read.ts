@@ -37,6 +37,7 @@ export async function* followLog(
     const log = broker.topics.find(topic)?.partition(partition);
     if (log !== undefined && log.end < position) return;
     const to = log?.end ?? position;
+    if (log !== undefined && broker.network.isUp) range.onResponse?.();
     for await (const records of readRange(broker, party, { ...range, from: position, to })) {
       position = (records.at(-1)?.offset ?? position) + 1;
       yield records;

@@ -76,8 +76,8 @@ export const KAFKA_LINES = {
   "kafka.offset.out-of-range": {
     levels: ["warn"],
     meaning:
-      "The committed offset was no longer in the log. Reading continued at its start, and the " +
-      "records in between are lost.",
+      "Kafka had deleted the record at the committed offset. Reading continued with the first " +
+      "record that was left, and the records in between are lost.",
     action: "See [SwitchyardRecordsLost](troubleshooting.md#switchyardrecordslost).",
     fields: ["group", "topic", "partition", "committed"],
   },

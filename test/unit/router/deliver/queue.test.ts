@@ -1,7 +1,7 @@
 // Which deliveries may start: queue.ts.
 
 import fc from "fast-check";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import type { AttemptedDestination } from "../../../../src/domain/destination.ts";
 import type { EndpointKey } from "../../../../src/domain/ids.ts";
 import { EndpointGates } from "../../../../src/router/deliver/endpoint-availability.ts";
@@ -204,6 +204,55 @@ test("one that waits goes when its endpoint may be asked, or when its time is ov
   fail(ticket, START_MS + 5_002);
   expect(next(5_002)).toBe("first");
   expect(next(5_002)).toBeUndefined();
+});
+
+test("those whose time is over go in their order, and the others keep theirs", () => {
+  const { a, gates, queue, next, fail } = held();
+  const ticket = gates.admit(a, START_MS + 1_001, "retry");
+  const owner = partition("retry");
+  const names = Array.from({ length: 40 }, (_, at) => `${at}`);
+  const isLate = (at: number) => at % 3 === 0;
+  for (const [at, name] of names.entries())
+    queue.hold(item(owner, null, name), a, START_MS + (isLate(at) ? 60_000 : 5_000));
+  expect(queue.release(START_MS + 5_001)).toBe(true);
+  const taken = () => Array.from({ length: names.length }, () => next(5_002)).filter(Boolean);
+  expect(taken()).toEqual(names.filter((_, at) => !isLate(at)));
+  fail(ticket, START_MS + 5_002);
+  expect(queue.release(START_MS + 60_001)).toBe(false);
+  expect(taken()).toEqual(names.filter((_, at) => isLate(at)));
+});
+
+/** How many elements the methods of arrays pass over or move. */
+function elementsHandled(work: () => void): number {
+  let count = 0;
+  const methods = ["splice", "filter", "shift", "indexOf", "some"] as const;
+  const spies = methods.map((name) => {
+    const original = Array.prototype[name] as (...given: unknown[]) => unknown;
+    return vi.spyOn(Array.prototype, name).mockImplementation(function (
+      this: unknown[],
+      ...given: unknown[]
+    ): never {
+      count += this.length;
+      return original.apply(this, given) as never;
+    });
+  });
+  try {
+    work();
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+  return count;
+}
+
+test("releasing twice as many costs twice as much", () => {
+  const cost = (retries: number) => {
+    const { a, queue } = held();
+    for (let at = 0; at < retries; at += 1)
+      queue.hold(item(partition("retry"), null), a, START_MS + 5_000);
+    return elementsHandled(() => queue.release(START_MS + 5_001));
+  };
+  expect(cost(100)).toBeGreaterThan(0);
+  expect(cost(200)).toBeLessThanOrEqual(2 * cost(100));
 });
 
 test("those of a partition that goes are forgotten", () => {
