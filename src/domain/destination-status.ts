@@ -57,6 +57,13 @@ export interface AttemptCounts {
   readonly failures: number;
 }
 
+export interface EndpointHold {
+  readonly reason: HoldReason;
+  readonly since: string;
+  /** The earliest time of the next request; null if an operator has to act first. */
+  readonly until: string | null;
+}
+
 export interface EndpointStatus {
   /** The endpoint's name, such as `crm-hook[1] crm.example.com`. */
   readonly name: string;
@@ -67,10 +74,8 @@ export interface EndpointStatus {
   readonly circuit: CircuitState;
   readonly failingSince: string | null;
   readonly lastMinute: AttemptCounts;
-  /** If the endpoint is unavailable, the earliest time of the next request; otherwise null. */
-  readonly unavailableUntil: string | null;
-  /** When the endpoint responded 410. It gets no requests until an operator resumes the destination. Null if it did not. */
-  readonly goneSince: string | null;
+  /** Why the endpoint gets no requests, except for probes; null if it is available. */
+  readonly unavailable: EndpointHold | null;
   readonly last: LastOutcome | null;
 }
 

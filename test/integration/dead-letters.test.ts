@@ -20,7 +20,7 @@ const { prefix, brokers } = useKafka("dead-letters", { lifetime });
 const admin = `127.0.0.1:${await freePort()}`;
 
 /** The users whose calls were accepted, in order. Requests are rejected while `status` is set to do so. */
-const hook = { status: 410, refused: 0, accepted: [] as string[] };
+const hook = { status: 422, refused: 0, accepted: [] as string[] };
 /** The requests to the destination `pair`, and the statuses of its URLs; 200 by default. */
 const pair = { requests: [] as string[], statuses: new Map<string, number>() };
 const { url: origin } = await useReceiver(({ path, body }) => {

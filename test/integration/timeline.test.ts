@@ -18,7 +18,7 @@ import { createTopics } from "../support/worlds/test-kafka.ts";
 async function startWorld(attempts: object, createTopics = true) {
   const ledger: { path: string; messageId: string; status: number }[] = [];
   const { url } = await useReceiver(({ path, id, earlier }) => {
-    const status = path === "/bad" ? 410 : path === "/flaky" && earlier === 0 ? 503 : 200;
+    const status = path === "/bad" ? 422 : path === "/flaky" && earlier === 0 ? 503 : 200;
     ledger.push({ path, messageId: decodeURIComponent(id), status });
     return { status, body: `no\u001b[2J ${status}` };
   });
@@ -112,7 +112,7 @@ test("with the topic of attempts: the whole story, and the receiver's ledger", a
     const refused = lines.find((line) => line.kind === "attempt" && line.destination === "bad");
     expect(refused).toMatchObject({
       decision: "rejected",
-      requests: [{ status: 410, response: "no\u001b[2J 4", outcome: "rejected" }],
+      requests: [{ status: 422, response: "no\u001b[2J 4", outcome: "rejected" }],
     });
     const times = lines.flatMap(({ kind, at }) =>
       kind === "final-state" || kind === "gap" ? [] : String(at),

@@ -90,6 +90,25 @@ test("a dialog is opened, filled in and closed by keyboard, and the focus comes 
   expect(opened.errors).toEqual([]);
 });
 
+test("a destination with an endpoint that is gone can be resumed and paused", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  countTwelve();
+  const gone = { reason: "gone", since: SINCE, until: null } as const;
+  const [endpoint] = deliveringReport("crm").endpoints;
+  if (endpoint === undefined) throw new Error("no endpoint");
+  const endpoints = [{ ...endpoint, unavailable: gone }];
+  site.data.poll = pollOf([deliveringReport("crm", { state: "on-hold", hold: gone, endpoints })]);
+  await using opened = await open(at("/destinations/crm"));
+  const { page } = opened;
+  await page.getByText("its endpoints have responded 410").waitFor();
+  await page.getByRole("cell", { name: /^410 Gone, \S.* ago$/ }).waitFor();
+  await page.getByRole("button", { name: "Pause…" }).waitFor();
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByRole("list", { name: "Actions" }).getByText("12 are done.").waitFor();
+  expect(site.data.acted).toEqual([{ action: "resume", destination: "crm" }]);
+  expect(await brokenRules(page)).toEqual([]);
+});
+
 test("each dialog breaks no rule of WCAG, in light and dark", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   countTwelve();

@@ -5,7 +5,7 @@ export const DESTINATION_METRICS = {
     name: "switchyard_destination_on_hold",
     type: "gauge",
     labels: ["destination", "reason"],
-    help: "1 while a destination is on hold, by reason: circuit-open, retry-after, token, paused, disabled.",
+    help: "1 while a destination is on hold, by reason: circuit-open, retry-after, token, proxy, gone, paused, disabled.",
     isSparse: true,
   },
   destinationOnHoldSince: {

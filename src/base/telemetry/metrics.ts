@@ -148,7 +148,7 @@ export const METRICS = {
     labels: ["destination", "reason"],
     help:
       "Deliveries whose retry window ended while they were due, by reason: circuit-open, " +
-      "retry-after, token, paused, disabled, or late (returned by the delay topic after the " +
+      "retry-after, token, proxy, gone, paused, disabled, or late (returned by the delay topic after the " +
       "end).",
   },
   numbersRounded: {

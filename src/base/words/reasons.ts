@@ -9,8 +9,8 @@ export const HOLD_TEXTS: Readonly<Record<HoldReason, string>> = {
   "circuit-open": "circuit open",
   "retry-after": "Retry-After",
   token: "no token",
-  proxy: "its proxy fails",
-  gone: "its endpoints are gone",
+  proxy: "proxy unavailable",
+  gone: "410 Gone",
   paused: "paused",
   disabled: "disabled",
 };

@@ -16,6 +16,7 @@ import { counted } from "../../base/words/count.ts";
 import { unknownDestination, WrongUsage } from "../../base/words/wrong-usage.ts";
 import type { Config } from "../../config/config.ts";
 import { type AttemptedDestination, isAttempted } from "../../domain/destination.ts";
+import { endpointNames } from "../../domain/endpoint-name.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Producer } from "../../kafka/port.ts";
 import type { Claimed } from "../../router/audience/claims.ts";
@@ -68,9 +69,16 @@ export async function pauseNow(
   return paused;
 }
 
+export interface Resumed {
+  /** False if there was nothing to resume. */
+  readonly isResumed: boolean;
+  /** The names of the configured endpoints that get requests again. */
+  readonly wereGone: readonly string[];
+}
+
 /**
- * Ends the pause by an operator, and lets endpoints that responded 410 get requests again. Resolves with false if there
- * is neither, so that nothing has to be written. If the operator actions cannot be read, both are written anyway.
+ * Ends the pause by an operator, and lets endpoints that responded 410 get requests again. Nothing is written if there
+ * is neither. If the operator actions cannot be read, both are written anyway.
  *
  * @throws WrongUsage if the destination is neither paused nor configured.
  */
@@ -78,26 +86,23 @@ export async function resumeNow(
   { kafka, config, signal }: Omit<Looking, "destination">,
   operating: Operating,
   destination: Looking["destination"],
-): Promise<boolean> {
+): Promise<Resumed> {
   const known = await readOperatorActions({ kafka, config }, signal).catch(() => null);
   const configured = config.destinations.filter(isAttempted).find(({ id }) => id === destination);
-  const gone =
-    known === null
-      ? (configured?.endpoints.map(({ key }) => key) ?? [])
-      : [...known.goneOf(destination).keys()];
+  const names = endpointNames(configured ?? { id: destination, endpoints: [] });
+  const gone = [...(known?.goneOf(destination) ?? names).keys()];
   const isPaused = known?.pauses().some((pause) => pause.destination === destination) ?? true;
-  if (isPaused || gone.length > 0) {
-    await resumeDestination(operating, destination, gone);
-    return true;
-  }
   const ids = config.destinations.map(({ id }) => id);
-  if (!ids.includes(destination)) throw unknownDestination(destination, ids);
-  return false;
+  if (isPaused || gone.length > 0) await resumeDestination(operating, destination, gone);
+  else if (!ids.includes(destination)) throw unknownDestination(destination, ids);
+  const wereGone = known === null ? [] : gone.flatMap((key) => names.get(key)?.name ?? []);
+  return { isResumed: isPaused || gone.length > 0, wereGone };
 }
 
 /** One line for operators. */
-export function resumedSentence(destination: string, wasPaused: boolean): string {
-  if (wasPaused) return `Resumed: ${destination}.`;
+export function resumedSentence(destination: string, { isResumed, wereGone }: Resumed): string {
+  const again = `These endpoints had responded 410, and get requests again: ${wereGone.join(", ")}.`;
+  if (isResumed) return `Resumed: ${destination}.${wereGone.length === 0 ? "" : ` ${again}`}`;
   return `Not paused: ${destination}. An operator has not paused it, and no endpoint is gone, so there is nothing to resume.`;
 }
 

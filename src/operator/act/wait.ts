@@ -87,6 +87,11 @@ export async function stillText(looking: Looking, nowMs: number): Promise<string
   }
   const operations = await readOperatorActions(looking, signal);
   const pause = operations.pauseOf(destination, nowMs);
-  if (pause === null || isOver(pause, nowMs)) return null;
-  return `the destination was paused by ${pause.by}. Run \`switchyard resume ${destination}\` first.`;
+  const resume = `Run \`switchyard resume ${destination}\` first.`;
+  if (pause !== null && !isOver(pause, nowMs))
+    return `the destination was paused by ${pause.by}. ${resume}`;
+  const gone = operations.goneOf(destination);
+  if (!configured?.isAttempted || !configured.endpoints.every(({ key }) => gone.has(key)))
+    return null;
+  return `all its endpoints have responded 410. ${resume}`;
 }

@@ -8,6 +8,7 @@ import {
   CIRCUIT_STATES,
   DESTINATION_STATES,
   type DestinationStatus,
+  type EndpointHold,
   type EndpointStatus,
   HOLD_REASONS,
   type LastOutcome,
@@ -87,8 +88,8 @@ function destination(found: JsonObject): DestinationStatus | null {
   const state = oneOf(DESTINATION_STATES, found.state);
   if (id === null || state === null) return null;
   const last = lastOutcome(found.last);
-  const { reason, since, until, by, error } = fields(found.hold);
-  const known = oneOf(HOLD_REASONS, reason);
+  const { by, error } = fields(found.hold);
+  const known = endpointHold(found.hold);
   const pausedBy = textOf(by);
   const why = textOf(error);
   return {
@@ -97,9 +98,7 @@ function destination(found: JsonObject): DestinationStatus | null {
     failingSince: instant(found.failingSince),
     lastMinute: attemptCounts(found.lastMinute),
     hold: known && {
-      reason: known,
-      since: instant(since) ?? "",
-      until: instant(until),
+      ...known,
       ...(pausedBy === null ? {} : { by: pausedBy }),
       ...(why === null ? {} : { error: why }),
     },
@@ -120,10 +119,15 @@ function endpoint(found: JsonObject): EndpointStatus | null {
     circuit: oneOf(CIRCUIT_STATES, found.circuit) ?? "closed",
     failingSince: instant(found.failingSince),
     lastMinute: attemptCounts(found.lastMinute),
-    unavailableUntil: instant(found.unavailableUntil),
-    goneSince: instant(found.goneSince),
+    unavailable: endpointHold(found.unavailable),
     last: lastOutcome(found.last),
   };
+}
+
+function endpointHold(value: unknown): EndpointHold | null {
+  const { reason, since, until } = fields(value);
+  const known = oneOf(HOLD_REASONS, reason);
+  return known && { reason: known, since: instant(since) ?? "", until: instant(until) };
 }
 
 function attemptCounts(value: unknown): AttemptCounts {

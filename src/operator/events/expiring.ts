@@ -67,6 +67,8 @@ const OPENING = [
   "destination.failing",
   "destination.paused",
   "destination.token_missing",
+  "destination.proxy_failed",
+  "destination.endpoints_gone",
 ] as const satisfies readonly (keyof typeof LASTING)[];
 
 /** The deliveries of a destination that are in the last quarter of their retry window. */

@@ -24,6 +24,8 @@ export const LASTING = {
   "destination.failing": "destination.recovered",
   "destination.paused": "destination.resumed",
   "destination.token_missing": "destination.token_obtained",
+  "destination.proxy_failed": "destination.proxy_works",
+  "destination.endpoints_gone": "destination.endpoints_available",
   "audience.approval_required": null,
   "configuration.invalid": null,
 } as const satisfies Partial<Record<OperatorEventKind, OperatorEventKind | null>>;

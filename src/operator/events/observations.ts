@@ -15,6 +15,9 @@
  *   has been on hold without a token for at least 10 s              token missing: yes
  *   has been on hold without a token for less                       token missing: unknown
  *   is not on hold for that reason                                  token missing: no
+ *   has been on hold by its proxy                                   proxy failed: the same as for a token
+ *   is on hold because its endpoints are gone                       endpoints gone: yes
+ *   is not, but is paused or disabled                               all three: unknown
  *
  *   an audience, in its owner                                       observation
  *   has a sync that awaits approval                                 approval required: yes
@@ -32,7 +35,13 @@ import type { Observation } from "./incidents.ts";
 
 /** A problem that lasts for less than this is not an incident. */
 export const INCIDENT_AFTER_MS = 60_000;
-const TOKEN_MISSING_AFTER_MS = 10_000;
+
+/** The holds that are incidents, and how long they last before that. */
+const HOLDS = [
+  { kind: "destination.token_missing", reason: "token", afterMs: 10_000 },
+  { kind: "destination.proxy_failed", reason: "proxy", afterMs: 10_000 },
+  { kind: "destination.endpoints_gone", reason: "gone", afterMs: 0 },
+] as const;
 
 export interface Refused {
   readonly sinceMs: number;
@@ -53,7 +62,7 @@ export function observationsOf(seen: Seen, nowMs: number): readonly Observation[
   const ofDestinations = seen.destinations.flatMap((status) => [
     failing(status, nowMs),
     paused(status, nowMs),
-    tokenMissing(status, nowMs),
+    ...HOLDS.map((kind) => onHold(status, kind, nowMs)),
   ]);
   const ofAudiences = seen.audiences.map((status) => audienceAwaitingApproval(status, nowMs));
   return [...ofDestinations, ...ofAudiences, configuration(seen, nowMs)];
@@ -79,11 +88,18 @@ function paused({ id, hold }: DestinationStatus, nowMs: number): Observation {
   return { ...base, is: "so", sinceMs: Date.parse(hold.since), data: { until: hold.until } };
 }
 
-function tokenMissing({ id, hold }: DestinationStatus, nowMs: number): Observation {
-  const base = { kind: "destination.token_missing", subject: id } as const;
-  if (hold?.reason !== "token") return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
+function onHold(
+  { id, hold }: DestinationStatus,
+  { kind, reason, afterMs }: (typeof HOLDS)[number],
+  nowMs: number,
+): Observation {
+  const base = { kind, subject: id } as const;
+  if (hold?.reason !== reason) {
+    const isStill = hold?.reason === "paused" || hold?.reason === "disabled";
+    return { ...base, is: isStill ? "unknown" : "not-so", sinceMs: nowMs, data: {} };
+  }
   const sinceMs = Date.parse(hold.since);
-  const is = nowMs - sinceMs >= TOKEN_MISSING_AFTER_MS ? "so" : "unknown";
+  const is = nowMs - sinceMs >= afterMs ? "so" : "unknown";
   return { ...base, is, sinceMs, data: hold.error === undefined ? {} : { error: hold.error } };
 }
 

@@ -8,6 +8,7 @@
  *   ... nothing failed for a minute      failing since 09:12:03: recovering, no attempt failed in the last minute
  *   ... not attempted for a minute       failing since 09:12:03
  *   on hold by its endpoints             on hold since 09:12:40: circuit open (or Retry-After)
+ *   on hold as its endpoints are gone    on hold since 09:12:40: 410 Gone
  *   on hold without a token              on hold since 09:12:40: no token from https://id.example.com: status 401
  *   ... and failing                      on hold since 09:12:40: circuit open, failing since 09:12:03: ...
  *   disabled                             on hold since 08:00:00: disabled
@@ -29,6 +30,7 @@ import type { Colors } from "../connect/shell.ts";
 import {
   type DestinationReport,
   type EndpointReport,
+  isEndpointFailing,
   isFailing,
   type StateReport,
 } from "./status-report.ts";
@@ -126,7 +128,7 @@ export function endpointTable(
     if (each === undefined) return bold(cell);
     const isBad = each.circuit === "open" || each.circuit === "half-open";
     if (column === 2 && isBad) return red(cell);
-    if (column === 4 && each.failingSince !== null) return red(cell);
+    if (column === 4 && isEndpointFailing(each)) return red(cell);
     return column === 1 || cell.trim() === "-" ? dim(cell) : cell;
   });
 }
@@ -189,14 +191,20 @@ function pausedText({ reason, by, until }: NonNullable<StateReport["hold"]>, now
 }
 
 function endpointStateText(report: EndpointReport, nowMs: number) {
-  const { circuit, unavailableUntil, last } = report;
-  const isOpen = circuit === "open" || circuit === "half-open";
-  const reason = HOLD_TEXTS[isOpen ? "circuit-open" : "retry-after"];
-  const unavailable =
-    unavailableUntil === null ? null : `${reason} until ${sinceText(unavailableUntil, nowMs)}`;
-  const parts = [failingText(report, nowMs), unavailable].filter((part) => part !== null);
+  const { unavailable, last } = report;
+  const parts = [failingText(report, nowMs), unavailableText(unavailable, nowMs)].filter(
+    (part) => part !== null,
+  );
   if (parts.length > 0) return parts.join(", ");
   return last === null ? "-" : ENDPOINT_TEXTS[last.outcome];
+}
+
+function unavailableText(unavailable: EndpointReport["unavailable"], nowMs: number): string | null {
+  if (unavailable === null) return null;
+  const { reason, since, until } = unavailable;
+  const time =
+    until === null ? `since ${sinceText(since, nowMs)}` : `until ${sinceText(until, nowMs)}`;
+  return `${HOLD_TEXTS[reason]} ${time}`;
 }
 
 function outcomeText(last: EndpointReport["last"], nowMs: number): string {

@@ -21,6 +21,7 @@ import {
   CIRCUIT_STATES,
   DESTINATION_STATES,
   type DestinationStatus,
+  type EndpointHold,
   type LastOutcome,
 } from "../../domain/destination-status.ts";
 import { endpointNames, nameOf } from "../../domain/endpoint-name.ts";
@@ -101,6 +102,13 @@ function firstOf(holders: readonly Hold[]): StateReport["hold"] {
   return { ...first, until: first.until === null ? null : until };
 }
 
+/** Returns the hold that ends last. One that does not end automatically counts as later than all others. */
+function lastOf(holds: readonly EndpointHold[]): EndpointHold | null {
+  const end = ({ until }: EndpointHold) =>
+    until === null ? Number.POSITIVE_INFINITY : Date.parse(until);
+  return holds.toSorted((one, other) => end(one) - end(other)).at(-1) ?? null;
+}
+
 function latest<Last extends LastOutcome>(all: readonly Last[]): Last | null {
   return all.toSorted((one, other) => (one.at < other.at ? -1 : 1)).at(-1) ?? null;
 }
@@ -119,8 +127,8 @@ function endpointsOf(
   const untold = file.endpoints.map(({ key, url }): EndpointReport => {
     const { id, name } = nameOf(key, names);
     const known = { name, id, origin: new URL(url).origin };
-    const none = { failingSince: null, failedShare: null, unavailableUntil: null, goneSince: null };
-    return { ...known, circuit: null, ...none, last: null };
+    const none = { failingSince: null, failedShare: null, unavailable: null, last: null };
+    return { ...known, circuit: null, ...none };
   });
   const others = [...reported.values()]
     .flatMap(([first]) => first ?? [])
@@ -138,12 +146,7 @@ function endpointsOf(
           .flatMap(({ failingSince }) => failingSince ?? [])
           .toSorted()[0] ?? null,
       failedShare: failedShareOf(all),
-      unavailableUntil:
-        all
-          .flatMap(({ unavailableUntil }) => unavailableUntil ?? [])
-          .toSorted()
-          .at(-1) ?? null,
-      goneSince: all.flatMap(({ goneSince }) => goneSince ?? []).toSorted()[0] ?? null,
+      unavailable: lastOf(all.flatMap(({ unavailable }) => unavailable ?? [])),
       last: latest(all.flatMap(({ last }) => last ?? [])),
     };
   });
@@ -156,7 +159,8 @@ export function nextAttemptAt(
   nextDueAtMs: number | null,
   nowMs: number,
 ): string | null {
-  if (hold?.reason === "paused" || hold?.reason === "disabled") return null;
+  if (hold?.reason === "paused" || hold?.reason === "disabled" || hold?.reason === "gone")
+    return null;
   const hasLine = (waiting ?? 0) > 0;
   const lineAtMs = hold?.until === null || hold === null ? nowMs : Date.parse(hold.until);
   const times = [...(hasLine ? [lineAtMs] : []), ...(nextDueAtMs === null ? [] : [nextDueAtMs])];

@@ -88,11 +88,13 @@ function destinationProblems(
         of(2),
         "more destinations have a failing endpoint.",
         "/destinations",
-        ({ destination }) =>
-          warn(
-            `An endpoint of ${destination} is failing, but other endpoints accept deliveries.`,
+        ({ destination, endpoints }) => {
+          const isGone = endpoints.some(({ unavailable }) => unavailable?.reason === "gone");
+          return warn(
+            `An endpoint of ${destination} is ${isGone ? "gone (410)" : "failing"}, but other endpoints accept deliveries.`,
             address(destination),
-          ),
+          );
+        },
       ),
       ...(paused.length === 0
         ? []
@@ -118,11 +120,16 @@ function failure(
   const response =
     last === null || last.outcome === "accepted" ? "" : ` ${responseText(last.cause)}.`;
   const onHold =
-    hold === null || (failingSince === null && hold.reason !== "token") ? "" : ` ${holdText(hold)}`;
+    hold === null || (failingSince === null && isByResponses(hold)) ? "" : ` ${holdText(hold)}`;
   const queued = waiting ?? 0;
   const backlog =
     queued === 0 ? "" : ` ${counted(queued, "delivery", "deliveries")} ${are(queued)} queued.`;
   return `${destination} ${verb}${long}${share}.${response}${onHold}${backlog}`;
+}
+
+/** True if the last response already shows why the destination is on hold. */
+function isByResponses({ reason }: NonNullable<DestinationReport["hold"]>): boolean {
+  return reason === "circuit-open" || reason === "retry-after";
 }
 
 function holdText({ reason, error }: NonNullable<DestinationReport["hold"]>): string {

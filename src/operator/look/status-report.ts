@@ -203,8 +203,8 @@ export interface HealthProblem {
  * destination does not count as failing:
  *
  *   0  halted at a corrupt batch
- *   1  failing, or on hold because of an open circuit, Retry-After or a missing token
- *   2  one of its endpoints is failing, while others accept
+ *   1  failing, or on hold because of its endpoints, its proxy or a missing token
+ *   2  one of its endpoints is failing or gone, while others accept
  *   3  paused
  *   4  disabled
  *   5  unknown, and records are waiting
@@ -216,11 +216,13 @@ export function severityOf(report: DestinationReport): number {
   if (hold?.reason === "paused") return 3;
   if (hold?.reason === "disabled") return 4;
   if (failingSince !== null || hold !== null) return 1;
-  const isFailing = endpoints.some(({ circuit, failingSince: since }) => {
-    return since !== null || circuit === "open" || circuit === "half-open";
-  });
-  if (isFailing) return 2;
+  if (endpoints.some(isEndpointFailing)) return 2;
   return state === null && (waiting ?? 0) > 0 ? 5 : 6;
+}
+
+export function isEndpointFailing({ circuit, failingSince, unavailable }: EndpointReport): boolean {
+  const isOpen = circuit === "open" || circuit === "half-open";
+  return failingSince !== null || isOpen || unavailable?.reason === "gone";
 }
 
 /** Returns true for the destinations that `--failing` shows. */

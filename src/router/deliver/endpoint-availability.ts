@@ -47,10 +47,8 @@ const WAITS: QueueState = { kind: "waits" };
 export interface GateState {
   readonly key: EndpointKey;
   readonly breaker: CircuitState;
-  /** When the endpoint is available again; null if it is available now. */
-  readonly unavailableUntilMs: number | null;
-  /** When the endpoint responded 410; null if it is not gone. */
-  readonly goneSinceMs: number | null;
+  /** Null if the endpoint is available. */
+  readonly unavailable: DestinationHold | null;
 }
 
 export type News = Pick<EndpointNews, "news" | "forMs">;
@@ -302,26 +300,24 @@ export class EndpointGates implements Gates {
    * first.
    */
   hold(nowMs: number): DestinationHold | null {
-    let first: ReturnType<EndpointGate["unavailability"]> = null;
+    let first: DestinationHold | null = null;
     let sinceMs = Number.NEGATIVE_INFINITY;
     for (const gate of this.#gates) {
       const unavailable = gate.unavailability(nowMs);
       if (unavailable === null) return null;
       // The hold started when the last endpoint became unavailable.
       sinceMs = Math.max(sinceMs, unavailable.sinceMs);
-      if (first === null || unavailable.untilMs < first.untilMs) first = unavailable;
+      if (first === null || endOf(unavailable) < endOf(first)) first = unavailable;
     }
-    if (first === null) return null;
-    return { ...first, sinceMs, untilMs: first.reason === "gone" ? null : first.untilMs };
+    return first === null ? null : { ...first, sinceMs };
   }
 
   states(nowMs: number): readonly GateState[] {
-    return this.#gates.map((gate) => {
-      const goneSinceMs = gate.goneSinceMs(nowMs);
-      const unavailable = goneSinceMs === null ? gate.unavailability(nowMs) : null;
-      const unavailableUntilMs = unavailable?.untilMs ?? null;
-      return { key: gate.key, breaker: gate.breaker.state, unavailableUntilMs, goneSinceMs };
-    });
+    return this.#gates.map((gate) => ({
+      key: gate.key,
+      breaker: gate.breaker.state,
+      unavailable: gate.unavailability(nowMs),
+    }));
   }
 
   /** A linear search, because there are at most five endpoints. */
@@ -329,4 +325,8 @@ export class EndpointGates implements Gates {
     for (const gate of this.#gates) if (gate.key === endpoint) return gate;
     return undefined;
   }
+}
+
+function endOf({ untilMs }: DestinationHold): number {
+  return untilMs ?? Number.POSITIVE_INFINITY;
 }

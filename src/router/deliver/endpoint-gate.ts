@@ -30,11 +30,6 @@ export interface DestinationHold extends Omit<HoldCause, "reason"> {
   readonly error?: string | null;
 }
 
-/** `untilMs` is infinite if an operator has to make the endpoint available. */
-interface Unavailability extends DestinationHold {
-  readonly untilMs: number;
-}
-
 export class EndpointGate {
   readonly key: EndpointKey;
   readonly breaker: CircuitBreaker;
@@ -108,11 +103,10 @@ export class EndpointGate {
     );
   }
 
-  /** Why the endpoint is unavailable; null if it is available. */
-  unavailability(nowMs: number): Unavailability | null {
+  /** Why the endpoint is unavailable; null if it is available. A destination with only this endpoint is on hold. */
+  unavailability(nowMs: number): DestinationHold | null {
     const goneSinceMs = this.goneSinceMs(nowMs);
-    if (goneSinceMs !== null)
-      return { reason: "gone", sinceMs: goneSinceMs, untilMs: Number.POSITIVE_INFINITY };
+    if (goneSinceMs !== null) return { reason: "gone", sinceMs: goneSinceMs, untilMs: null };
     const { failure } = this.proxy;
     if (failure !== null) {
       const { sinceMs, untilMs, error } = failure;
@@ -121,7 +115,7 @@ export class EndpointGate {
     const untilMs = this.askedUntilMs(nowMs);
     const openSinceMs = this.breaker.openSinceMs(nowMs);
     const openMs = this.breaker.unavailableUntilMs(nowMs) || nowMs;
-    const asked: Unavailability = { reason: "retry-after", sinceMs: this.#askedSinceMs, untilMs };
+    const asked = { reason: "retry-after", sinceMs: this.#askedSinceMs, untilMs } as const;
     if (openSinceMs === null) return untilMs > nowMs ? asked : null;
     if (untilMs > openMs) return { ...asked, sinceMs: Math.min(openSinceMs, asked.sinceMs) };
     const sinceMs = untilMs > nowMs ? Math.min(openSinceMs, asked.sinceMs) : openSinceMs;

@@ -8,6 +8,7 @@ import type {
   AttemptCounts,
   DestinationStateName,
   DestinationStatus,
+  EndpointHold,
   EndpointStatus,
   LastOutcome,
 } from "../../domain/destination-status.ts";
@@ -39,8 +40,7 @@ export function statusOf(
       circuit: gate?.breaker ?? "closed",
       failingSince: instant(memory?.recent.failingSinceMs(nowMs)),
       lastMinute: countsOf(memory?.recent, nowMs),
-      unavailableUntil: instant(gate?.unavailableUntilMs),
-      goneSince: instant(gate?.goneSinceMs),
+      unavailable: gate?.unavailable ? endpointHold(gate.unavailable) : null,
       last: memory === null ? null : lastOutcome(memory),
     };
   });
@@ -50,9 +50,7 @@ export function statusOf(
     failingSince: instant(failingSinceMs),
     lastMinute: countsOf(condition.recent(nowMs), nowMs),
     hold: hold && {
-      reason: hold.reason,
-      since: new Date(hold.sinceMs).toISOString(),
-      until: instant(hold.untilMs),
+      ...endpointHold(hold),
       ...(hold.by === undefined ? {} : { by: hold.by }),
       ...(hold.error == null ? {} : { error: hold.error }),
     },
@@ -87,6 +85,10 @@ function stateOf({
   if (partitions === 0) return "not-owned";
   if (failingSinceMs !== null) return "failing";
   return endpoints.some(({ last }) => last !== null) ? "delivering" : "idle";
+}
+
+function endpointHold({ reason, sinceMs, untilMs }: DestinationHold): EndpointHold {
+  return { reason, since: new Date(sinceMs).toISOString(), until: instant(untilMs) };
 }
 
 /** The latest result. If the latest attempt sent requests to several endpoints, this is the result that decided its outcome. */
@@ -125,9 +127,9 @@ export function healthProblemsOf(
       return `endpoint ${nameOf(key, names).name} keeps failing; its circuit breaker is ${breaker}`;
     });
   const paused = still === null ? [] : stillText(still);
-  const gone = endpoints.flatMap(({ key, goneSinceMs }) => {
-    if (goneSinceMs === null) return [];
-    const since = new Date(goneSinceMs).toISOString();
+  const gone = endpoints.flatMap(({ key, unavailable }) => {
+    if (unavailable?.reason !== "gone") return [];
+    const since = new Date(unavailable.sinceMs).toISOString();
     return `endpoint ${nameOf(key, names).name} responded 410 at ${since}, and gets no more requests`;
   });
   return [...paused, ...errorText(hold), ...open, ...gone];

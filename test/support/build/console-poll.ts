@@ -25,13 +25,7 @@ export function deliveringReport(
 ): DestinationReport {
   const name = `${destination}[1] example.com`;
   const endpoint = { name, id: "1", origin: "https://example.com", circuit: "closed" } as const;
-  const fine = {
-    failingSince: null,
-    failedShare: 0,
-    goneSince: null,
-    unavailableUntil: null,
-    last: LAST,
-  };
+  const fine = { failingSince: null, failedShare: 0, unavailable: null, last: LAST };
   return destinationReport({
     ...{ destination, state: "delivering", failedShare: 0, last: { ...LAST, endpoint: name } },
     ...{ lastAcceptedAt: AT, endpoints: [{ ...endpoint, ...fine }] },

@@ -42,11 +42,13 @@ export function DestinationActions({ view }: { readonly view: DestinationView })
 }
 
 function Buttons({
-  view: { destination: id, isAttempted, hold },
+  view: { destination: id, isAttempted, hold, endpoints },
 }: {
   readonly view: DestinationView;
 }) {
   const { start, error } = useStart(() => undefined);
+  const isPaused = hold?.reason === "paused";
+  const isGone = endpoints.some(({ unavailable }) => unavailable?.reason === "gone");
   const direct = (action: "resume" | "retry" | "wait", label: string) => (
     <button type="button" onClick={() => start({ action, destination: id })}>
       {label}
@@ -60,9 +62,8 @@ function Buttons({
           <p class="note">Other consumers read its topic, so replay is the only action.</p>
         ) : (
           <>
-            {hold?.reason === "paused" ? (
-              direct("resume", "Resume")
-            ) : (
+            {isPaused || isGone ? direct("resume", "Resume") : null}
+            {isPaused ? null : (
               <DialogButton label="Pause…">
                 {(close) => <PauseDialog id={id} onClose={close} />}
               </DialogButton>

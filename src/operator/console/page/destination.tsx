@@ -149,9 +149,12 @@ function sentenceOf(
   if (hold?.reason === "disabled") {
     return "It is disabled: no calls are routed to it, and its queue is on hold.";
   }
-  if (hold?.reason === "token") {
+  if (hold?.reason === "token" || hold?.reason === "proxy") {
     const error = hold.error === undefined ? "" : ` ${hold.error}.`;
-    return `It has been on hold without a token${long(hold.since)}.${error}`;
+    return `It has been on hold without a ${hold.reason}${long(hold.since)}.${error}`;
+  }
+  if (hold?.reason === "gone") {
+    return `It has been on hold${long(hold.since)}: its endpoints have responded 410, and get no more requests until you resume it.`;
   }
   const until =
     hold?.until == null ? "" : ` until ${new Date(hold.until).toLocaleTimeString("en-GB")}`;
@@ -259,7 +262,18 @@ const ENDPOINT_COLUMNS: readonly Column<EndpointReport>[] = [
       </>
     ),
   },
-  { label: "Next probe", of: ({ unavailableUntil }) => <Age at={unavailableUntil} /> },
+  {
+    label: "Unavailable",
+    of: ({ unavailable }) =>
+      unavailable === null ? (
+        <None />
+      ) : (
+        <>
+          {HOLD_TEXTS[unavailable.reason]}, {unavailable.until === null ? "" : "next probe "}
+          <Age at={unavailable.until ?? unavailable.since} />
+        </>
+      ),
+  },
   {
     label: "Last response",
     of: ({ last }) =>

@@ -163,12 +163,12 @@ function resume(id: string): Act {
   if (!isDestinationId(id)) throw new Error("This is not the ID of a destination.");
   return async (doing) => {
     const { kafka, config, signal } = doing;
-    const wasPaused = await resumeNow(
+    const resumed = await resumeNow(
       { kafka, config, signal },
       await operatingOn(doing, doing.producer),
       id,
     );
-    doing.report(resumedSentence(id, wasPaused));
+    doing.report(resumedSentence(id, resumed));
     const why = stillOnHold(id, doing.config);
     if (why !== null) doing.report(why);
     return DONE;

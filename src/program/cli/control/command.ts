@@ -117,8 +117,9 @@ export function resumeCommand(shell: Shell): Command {
   return controlCommand("resume")
     .description(
       "Ends a pause that was started with `switchyard pause` or in the console, in all processes " +
-        "within two seconds. Queued deliveries are then delivered in order. Also works for a " +
-        "destination that was removed from the configuration.",
+        "within two seconds. Endpoints that responded 410 get requests again. Queued deliveries " +
+        "are then delivered in order. Also works for a destination that was removed from the " +
+        "configuration.",
     )
     .addHelpText("after", `${EXIT_HELP}Example:\n  switchyard resume crm --config switchyard.yaml`)
     .action(async (id: string, options: ClusterOptions) => {
@@ -129,7 +130,8 @@ export function resumeCommand(shell: Shell): Command {
         return resumeNow(looking, await operatingBy(looking, shell), id);
       });
       const why = stillOnHold(id, config);
-      const outcome = { destination: id, resumed, stillOnHold: why };
+      const { isResumed, wereGone } = resumed;
+      const outcome = { destination: id, resumed: isResumed, wereGone, stillOnHold: why };
       tell(options, shell, `${resumedSentence(id, resumed)}\n`, outcome);
       if (why !== null) shell.err(`${why}\n`);
     });

@@ -24,11 +24,11 @@ const LAST = { at: AGO(1), endpoint: "crm[1] a.test" } as const;
 
 function seen(more: Partial<DestinationStatus>) {
   const destinations = [{ ...STATUS, ...more }];
-  const [failing, paused, token] = observationsOf(
+  const [failing, paused, token, proxy, gone] = observationsOf(
     { destinations, audiences: [], refused: null, wasRefused: false },
     T,
   );
-  return { failing, paused, token };
+  return { failing, paused, token, proxy, gone };
 }
 
 test.each<[Partial<DestinationStatus>, string]>([
@@ -54,12 +54,28 @@ test("it says what the last response was, by names that hold nothing secret", ()
 test.each<[DestinationStatus["hold"], string]>([
   [{ reason: "token", since: AGO(10_000), until: null, error: "No token" }, "so"],
   [{ reason: "token", since: AGO(9_999), until: null }, "unknown"],
-  [{ reason: "paused", since: AGO(60_000), until: null }, "not-so"],
+  [{ reason: "paused", since: AGO(60_000), until: null }, "unknown"],
+  [{ reason: "disabled", since: AGO(60_000), until: null }, "unknown"],
+  [{ reason: "circuit-open", since: AGO(60_000), until: null }, "not-so"],
   [null, "not-so"],
 ])("on hold by %j: token missing is %s", (hold, is) => {
   const { token } = seen({ hold: hold });
   expect(token).toMatchObject({ kind: "destination.token_missing", subject: "crm", is });
   expect(token?.data).toEqual(hold?.error === undefined ? {} : { error: "No token" });
+});
+
+test.each<[DestinationStatus["hold"], string, string]>([
+  [{ reason: "proxy", since: AGO(10_000), until: AGO(1), error: "The proxy" }, "so", "not-so"],
+  [{ reason: "proxy", since: AGO(9_999), until: null }, "unknown", "not-so"],
+  [{ reason: "gone", since: AGO(0), until: null }, "not-so", "so"],
+  [{ reason: "paused", since: AGO(60_000), until: null }, "unknown", "unknown"],
+  [null, "not-so", "not-so"],
+])("on hold by %j: proxy failed is %s, endpoints gone is %s", (hold, failed, isGone) => {
+  const { proxy, gone } = seen({ hold });
+  expect(proxy).toMatchObject({ kind: "destination.proxy_failed", subject: "crm", is: failed });
+  expect(gone).toMatchObject({ kind: "destination.endpoints_gone", subject: "crm", is: isGone });
+  const error = hold?.error === undefined ? {} : { error: hold.error };
+  expect([proxy?.data, gone?.data]).toEqual([error, {}]);
 });
 
 test.each<[DestinationStatus["hold"], string]>([

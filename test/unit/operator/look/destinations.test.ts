@@ -33,13 +33,7 @@ const NONE = { attempts: 0, failures: 0 };
 function endpoint(url: string, given: Partial<EndpointStatus> = {}): EndpointStatus {
   const { key } = endpointOf(url);
   const known = { name: `crm[1] ${new URL(url).host}`, id: key, origin: new URL(url).origin };
-  const none = {
-    failingSince: null,
-    lastMinute: NONE,
-    goneSince: null,
-    unavailableUntil: null,
-    last: null,
-  };
+  const none = { failingSince: null, lastMinute: NONE, unavailable: null, last: null };
   return { ...known, circuit: "closed", ...none, ...given };
 }
 
@@ -149,25 +143,27 @@ test("a pause by an operator counts if no owner reports", () => {
 
 test("an endpoint is as bad as the worst process says; one that only the file has is not known", () => {
   const C = "https://c.test/";
+  const open = { reason: "circuit-open", since: at(9), until: at(59) } as const;
+  const asks = { reason: "retry-after", since: at(9), until: at(58) } as const;
+  const gone = { reason: "gone", since: at(8), until: null } as const;
   const one = reported({
-    endpoints: [endpoint(A, { circuit: "recovering", failingSince: at(9) })],
+    endpoints: [
+      endpoint(A, { circuit: "recovering", failingSince: at(9), unavailable: asks }),
+      endpoint(C, { unavailable: gone }),
+    ],
   });
   const two = reported({
-    endpoints: [
-      endpoint(A, { circuit: "open", goneSince: null, unavailableUntil: at(59) }),
-      endpoint(C),
-    ],
+    endpoints: [endpoint(A, { circuit: "open", unavailable: open }), endpoint(C)],
   });
   expect(stateOf(crm, [one, two]).endpoints).toMatchObject([
     {
       name: "crm[1] a.test",
       circuit: "open",
       failingSince: at(9),
-      goneSince: null,
-      unavailableUntil: at(59),
+      unavailable: open,
     },
     { name: "crm[2] b.test", circuit: null, last: null },
-    { id: endpointOf(C).key, circuit: "closed" },
+    { id: endpointOf(C).key, circuit: "closed", unavailable: gone },
   ]);
 });
 

@@ -62,6 +62,21 @@ test.each([
   );
 });
 
+test("endpoints that are gone are reported, also if others accept", () => {
+  const gone = { reason: "gone", since: SINCE, until: null } as const;
+  expect(textsOf({ destinations: [destination({ state: "on-hold", hold: gone })] })).toEqual([
+    "crm has been on hold for 1h. It is on hold: 410 Gone.",
+  ]);
+  const last = { at: SINCE, outcome: "accepted", cause: "200" } as const;
+  const names = { name: "crm[1] a.b", id: "1", origin: "https://a.b", circuit: "closed" } as const;
+  const endpoint = { ...names, failingSince: null, failedShare: 0, unavailable: null, last };
+  const endpoints = [endpoint, { ...endpoint, unavailable: gone }];
+  expect(textsOf({ destinations: [destination({ endpoints })] })).toEqual([
+    "An endpoint of crm is gone (410), but other endpoints accept deliveries.",
+  ]);
+  expect(textsOf({ destinations: [destination({ endpoints: [endpoint] })] })).toEqual([]);
+});
+
 test.each([
   [0.664, " (66 % of attempts in the last minute)"],
   [1, " (100 % of attempts in the last minute)"],

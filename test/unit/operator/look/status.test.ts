@@ -386,8 +386,7 @@ test("--json prints the same as one object", async () => {
           circuit: null,
           failingSince: null,
           failedShare: null,
-          goneSince: null,
-          unavailableUntil: null,
+          unavailable: null,
           last: null,
         },
       },
@@ -450,8 +449,11 @@ const REPORT = statusReportOf({
           id: "1",
           origin: "https://crm.example.com",
           circuit: "open",
-          goneSince: null,
-          unavailableUntil: "2026-03-01T09:30:45.000Z",
+          unavailable: {
+            reason: "circuit-open",
+            since: "2026-03-01T09:30:00.000Z",
+            until: "2026-03-01T09:30:45.000Z",
+          },
           ...failing,
         },
       ],
@@ -474,8 +476,7 @@ const REPORT = statusReportOf({
           circuit: "closed",
           failingSince: null,
           failedShare: 0,
-          goneSince: null,
-          unavailableUntil: null,
+          unavailable: null,
           last: { at: "2026-03-01T09:30:14.000Z", outcome: "accepted", cause: "200" },
         },
       ],
@@ -553,6 +554,20 @@ test("the tables line up, numbers below each other", () => {
     "",
   ]);
 });
+
+test("a destination whose endpoints are gone is on hold for that, and has no next attempt", () => {
+  const since = "2026-03-01T08:00:00.000Z";
+  const gone = { reason: "gone", since, until: null } as const;
+  const [crm] = REPORT.destinations;
+  const endpoints = crm?.endpoints.map((each) => ({ ...each, ...FINE, unavailable: gone })) ?? [];
+  const destination = { ...FINE, state: "on-hold", hold: gone, endpoints } as const;
+  const report = destinationReport({ ...crm, ...destination, nextAttemptAt: null });
+  const text = statusText({ ...REPORT, destinations: [report] }, fakeShell().colors);
+  expect(text).toContain("on hold since 08:00:00: 410 Gone (1 of 2 processes)\n");
+  expect(text).toContain("503 10s ago    410 Gone since 08:00:00\n");
+});
+
+const FINE = { failingSince: null, failedShare: null, circuit: "closed" } as const;
 
 test("what cannot be counted has its cause: Kafka, or too many records", () => {
   const destinations = REPORT.destinations.map((each) => ({ ...each, awaitingRetry: null }));

@@ -101,8 +101,7 @@ test("tables, audiences and the status", () => {
   const unavailable = {
     failingSince: null,
     failedShare: null,
-    goneSince: null,
-    unavailableUntil: null,
+    unavailable: null,
     circuit: null,
     last,
   };

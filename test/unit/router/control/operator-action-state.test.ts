@@ -1,7 +1,8 @@
 // The table of operator-action-state.ts.
 
 import { expect, test } from "vitest";
-import type { DestinationId } from "../../../../src/domain/ids.ts";
+import { endpointKey } from "../../../../src/domain/destination.ts";
+import type { DestinationId, EndpointKey } from "../../../../src/domain/ids.ts";
 import {
   KnownOperatorActions,
   OPERATIONS_MAX,
@@ -53,6 +54,28 @@ test("early releases count in parallel, until they are forgotten", () => {
   expect(known.earlyReleasesOf(crm).map(({ id }) => id)).toEqual(["b"]);
   known.apply({ kind: "forget-release", destination: crm, id: "b" });
   expect(known.earlyReleasesOf(crm)).toEqual([]);
+});
+
+test("an endpoint is gone until its record is removed, which is no matter of other endpoints", () => {
+  const known = new KnownOperatorActions();
+  const [a, b] = [endpointKey("http://a.test/"), endpointKey("http://b.test/")];
+  const gone = (endpoint: EndpointKey, atMs: number) =>
+    known.apply({ kind: "gone", gone: { destination: crm, endpoint, id: "1", atMs } });
+  gone(a, 5);
+  const before = known.goneOf(crm);
+  gone(b, 6);
+  gone(a, 7);
+  expect([...known.goneOf(crm)]).toEqual([
+    [a, 7],
+    [b, 6],
+  ]);
+  // What a listener was given does not change afterwards.
+  expect([...before]).toEqual([[a, 5]]);
+  expect([known.goneOf(other).size, [...known.destinations()]]).toEqual([0, [crm]]);
+  known.apply({ kind: "resume", destination: crm });
+  expect(known.goneOf(crm).size).toBe(2);
+  known.apply({ kind: "forget-gone", destination: crm, endpoint: a });
+  expect([...known.goneOf(crm).keys()]).toEqual([b]);
 });
 
 test("the furthest progress counts", () => {

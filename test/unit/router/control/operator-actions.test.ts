@@ -8,6 +8,8 @@ import {
   earlyReleaseRecord,
   endpointRecord,
   forgetRecord,
+  goneKey,
+  goneRecord,
   type Pause,
   pauseRecord,
   readOperatorAction,
@@ -16,6 +18,7 @@ import {
 } from "../../../../src/router/control/operator-actions.ts";
 
 const crm = "crm" as DestinationId;
+const HASH = endpointKey("http://a.test/");
 const atMs = Date.parse("2026-03-01T09:30:00.250Z");
 const pause: Pause = { destination: crm, sinceMs: atMs, by: "command", untilMs: atMs + 1 };
 const retry: EarlyRelease = {
@@ -59,6 +62,8 @@ test("what is written is read again", () => {
     ["accepts", 0],
     ["fails", 0],
     ["asks", 30_000],
+    ["proxy-fails", 8_000],
+    ["proxy-works", 0],
   ] as const) {
     const news = { destination: crm, id: "eu", endpoint, process: "p-1", news: kind, forMs };
     expect(readOperatorAction(endpointRecord("operations", news))).toEqual({
@@ -66,6 +71,12 @@ test("what is written is read again", () => {
       news,
     });
   }
+  const gone = { destination: crm, endpoint, id: "eu", atMs };
+  expect(readOperatorAction(goneRecord("operations", gone))).toEqual({ kind: "gone", gone });
+  const forgotten = forgetRecord("operations", goneKey(crm, endpoint));
+  expect(readOperatorAction(forgotten)).toEqual({
+    ...{ kind: "forget-gone", destination: crm, endpoint },
+  });
   expect(readOperatorAction(forgetRecord("operations", "release/crm/a-1"))).toEqual({
     ...{ kind: "forget-release", destination: crm, id: "a-1" },
   });
@@ -113,6 +124,11 @@ describe("anything else is rejected with a sentence", () => {
     ],
     ["release/crm/a", { ...earlyReleaseOf, by: 7 }, BY],
     ["release/crm/a b", earlyReleaseOf, "its key is unknown to this version"],
+    [`gone/crm/${HASH}`, { v: 1, at: 1, id: "1" }, 'its "at" is not a time'],
+    [`gone/crm/${HASH}`, { v: 1, at: good.since, id: "" }, 'its "id" is not an endpoint ID'],
+    [`gone/C/${HASH}`, { v: 1, at: good.since, id: "1" }, "its key is unknown to this version"],
+    ["gone/crm/1", { v: 1, at: good.since, id: "1" }, "its key is unknown to this version"],
+    ["gone/crm", { v: 1, at: good.since, id: "1" }, "its key is unknown to this version"],
     ["released/a/10x/0", { v: 1, through: 1 }, "its key is unknown to this version"],
     ["released/a/10s/0", { v: 1, through: -1 }, 'its "through" is not an offset'],
     ["released/a/10s/0", { v: 1, through: "1" }, 'its "through" is not an offset'],
@@ -133,13 +149,18 @@ describe("anything else is rejected with a sentence", () => {
     },
   );
 
-  test.each(["pause/C", "release/crm", "other/crm", "released/ /1/2", "pause/crm/x"])(
-    "a tombstone for %s",
-    (key) => {
-      const read = readOperatorAction({ key: Buffer.from(key), value: null });
-      expect(read.kind).toBe("refused");
-    },
-  );
+  test.each([
+    "pause/C",
+    "release/crm",
+    "other/crm",
+    "released/ /1/2",
+    "pause/crm/x",
+    "gone/crm",
+    "gone/crm/1",
+  ])("a tombstone for %s", (key) => {
+    const read = readOperatorAction({ key: Buffer.from(key), value: null });
+    expect(read.kind).toBe("refused");
+  });
 
   test("a record without a key", () => {
     expect(readOperatorAction({ key: null, value: null }).kind).toBe("refused");

@@ -1,11 +1,12 @@
 // Operator actions are written to their topic, and read back in the same way as by processes.
 
 import { expect, test } from "vitest";
+import { endpointKey } from "../../../../src/domain/destination.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
 import type { OutgoingRecord } from "../../../../src/domain/record.ts";
 import type { RejectedRecord } from "../../../../src/kafka/port.ts";
 import { KnownOperatorActions } from "../../../../src/router/control/operator-action-state.ts";
-import { readOperatorAction } from "../../../../src/router/control/operator-actions.ts";
+import { goneRecord, readOperatorAction } from "../../../../src/router/control/operator-actions.ts";
 import {
   forgetOperatorActions,
   pauseDestination,
@@ -44,6 +45,20 @@ test("a pause is known until it is resumed or over", async () => {
   expect(written.map(({ topic }) => topic)).toEqual(["ops", "ops"]);
   // The last record of a key applies, even after compaction.
   expect(new Set(written.map(({ key }) => `${key}`)).size).toBe(1);
+});
+
+test("a resume removes the records of endpoints that are gone, also after compaction", async () => {
+  const { operating, known, written } = world();
+  const gone = { destination: crm, endpoint: endpointKey("http://a.test/"), id: "1", atMs: T };
+  await operating.producer.send([goneRecord("ops", gone)]);
+  expect([...known.goneOf(crm)]).toEqual([[gone.endpoint, T]]);
+  await resumeDestination(operating, crm, [gone.endpoint]);
+  expect(known.goneOf(crm).size).toBe(0);
+  expect(written.map(({ key, value }) => [`${key}`, value === null])).toEqual([
+    [`gone/crm/${gone.endpoint}`, false],
+    ["pause/crm", true],
+    [`gone/crm/${gone.endpoint}`, true],
+  ]);
 });
 
 test("what is released early and forgotten has a key of its own", async () => {

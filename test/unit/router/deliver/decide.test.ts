@@ -15,6 +15,7 @@ import {
   decide,
   expired,
   scheduleRetry,
+  skippedAsGone,
 } from "../../../../src/router/deliver/decide.ts";
 import { outcomeClass } from "../../../../src/router/deliver/report.ts";
 import type { SendResult } from "../../../../src/router/destinations/port.ts";
@@ -71,6 +72,11 @@ test.each([
   [999, "rejected"],
 ])("a %i is %s", (status, kind) => {
   expect(judge(response(status), NOW_MS).kind).toBe(kind);
+});
+
+test("a 410 says that the endpoint is gone, and any other rejection does not", () => {
+  expect(judge(response(410), NOW_MS)).toEqual({ kind: "rejected", isGone: true });
+  expect(judge(response(404), NOW_MS)).toEqual({ kind: "rejected" });
 });
 
 test("no response is tried again", () => {
@@ -235,6 +241,7 @@ test.each([
 });
 
 const SKIPPED = { kind: "skipped" } as const;
+const NONE_LEFT = expect.stringContaining("responded 410 to another request");
 const started = deliveryOf({ firstAttemptAtMs: NOW_MS - 1_000 });
 
 function decided(
@@ -285,7 +292,7 @@ test("Retry-After beyond the last retry delay travels as not-before; the longest
 });
 
 test("a rejection now and the other one before make it rejected", () => {
-  const results = [resultAt(B, response(410), NOW_MS)];
+  const results = [resultAt(B, response(422), NOW_MS)];
   expect(decide({ ...started, rejected: [A] }, "any", NAMES, results, POLICY, NOW_MS).name).toBe(
     "rejected",
   );
@@ -339,6 +346,32 @@ test("every: what was on hold is scheduled for retry as long as the window is op
     { kind: "retry", delayMs: 10_000, delivery: { endpoint: TO_A, attempt: 1 } },
     { kind: "retry", delayMs: 10_000, delivery: { endpoint: TO_B, attempt: 0 } },
   ]);
+});
+
+const GONE = BOTH.endpoints.map(skippedAsGone);
+
+test.each([
+  ["accepted by the other", response(200), "accepted", []],
+  ["to try again at the other", refused, "retry", [{ kind: "retry", delivery: { rejected: [] } }]],
+  ["rejected by the other", response(422), "rejected", [{ reason: "rejected", error: NONE_LEFT }]],
+  ["the other has just gone, too", response(410), "rejected", [{ delivery: { rejected: [B] } }]],
+] as const)("any, one endpoint is gone, %s", (_name, result, name, outputs) => {
+  const results = [...GONE.slice(0, 1), resultAt(B, result, NOW_MS)];
+  const decision = decide(started, "any", NAMES, results, POLICY, NOW_MS);
+  expect(decision).toMatchObject({ name, outputs });
+});
+
+test("every: the share of an endpoint that is gone is rejected without an attempt", () => {
+  const results = [...GONE.slice(0, 1), resultAt(B, response(200), NOW_MS)];
+  expect(decide(started, "every", NAMES, results, POLICY, NOW_MS)).toMatchObject({
+    name: "rejected",
+    outputs: [
+      {
+        ...{ kind: "dead-letter", reason: "rejected", error: NONE_LEFT },
+        delivery: { endpoint: TO_A, attempt: 0, rejected: [] },
+      },
+    ],
+  });
 });
 
 const SHORT = { retryDelaysMs: [10_000], retryWindowMs: 14_400_000 };

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { DestinationHealth } from "../../../../src/router/deliver/destination-health.ts";
-import { statusOf } from "../../../../src/router/deliver/status.ts";
+import { healthProblemsOf, statusOf } from "../../../../src/router/deliver/status.ts";
 import type { SendResult } from "../../../../src/router/destinations/port.ts";
 import {
   endpointOf,
@@ -190,10 +190,9 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
   attempted(1_000, 503, "timeout");
   const [a, b] = [endpointOf(A), endpointOf(B)];
   const hold = { reason: "circuit-open", sinceMs: NOW_MS + 500, untilMs: NOW_MS + 9_000 } as const;
-  const goneSinceMs = Date.UTC(2026, 2, 1, 8);
   const gates = [
-    { key: a.key, breaker: "open", goneSinceMs, unavailableUntilMs: NOW_MS + 9_000 },
-    { key: b.key, breaker: "half-open", goneSinceMs: null, unavailableUntilMs: NOW_MS + 1_100 },
+    { key: a.key, breaker: "open", unavailable: hold },
+    { key: b.key, breaker: "half-open", unavailable: null },
   ] as const;
   const last = { at: "2026-03-01T09:00:01.000Z", outcome: "retry" } as const;
   expect(statusOf(condition, hold, gates, NOW_MS + 2_000)).toEqual({
@@ -217,8 +216,11 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
         circuit: "open",
         failingSince: "2026-03-01T09:00:01.000Z",
         lastMinute: { attempts: 1, failures: 1 },
-        unavailableUntil: "2026-03-01T09:00:09.000Z",
-        goneSince: "2026-03-01T08:00:00.000Z",
+        unavailable: {
+          reason: "circuit-open",
+          since: "2026-03-01T09:00:00.500Z",
+          until: "2026-03-01T09:00:09.000Z",
+        },
         last: { ...last, cause: "503" },
       },
       {
@@ -228,8 +230,7 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
         circuit: "half-open",
         failingSince: "2026-03-01T09:00:01.000Z",
         lastMinute: { attempts: 1, failures: 1 },
-        unavailableUntil: "2026-03-01T09:00:01.100Z",
-        goneSince: null,
+        unavailable: null,
         last: { ...last, cause: "timeout" },
       },
     ],
@@ -247,4 +248,17 @@ test("of endpoints that responded together, the one that decided is the last out
     outcome: "rejected",
     endpoint: "crm[2] b.test:8443",
   });
+});
+
+test("the health of a destination names its endpoints that are gone", () => {
+  const { condition } = conditionOf();
+  const [a, b] = [endpointOf(A), endpointOf(B)];
+  const unavailable = { reason: "gone", sinceMs: NOW_MS, untilMs: null } as const;
+  const gates = [
+    { key: a.key, breaker: "closed", unavailable },
+    { key: b.key, breaker: "closed", unavailable: null },
+  ] as const;
+  expect(healthProblemsOf(condition, gates, null)).toEqual([
+    "endpoint crm[1] a.test responded 410 at 2026-03-01T09:00:00.000Z, and gets no more requests",
+  ]);
 });

@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 import { endpointKey } from "../../../../src/domain/destination.ts";
+import type { EndpointKey } from "../../../../src/domain/ids.ts";
 import { EndpointGates } from "../../../../src/router/deliver/endpoint-availability.ts";
 import type { SendResult } from "../../../../src/router/destinations/port.ts";
 import { judge } from "../../../../src/router/destinations/webhook/judge.ts";
@@ -212,4 +213,95 @@ test("another process's acceptance ends a hold", () => {
   expect(made.queue(NOW_MS + 1_001).kind).toBe("on-hold");
   made.heard(KEY, { news: "accepts", forMs: 0 }, NOW_MS + 1_002);
   expect(made.queue(NOW_MS + 1_003)).toEqual({ kind: "goes" });
+});
+
+const GONE: SendResult = { ...SERVER_ERROR, status: 410 };
+const MINUTE_MS = 60_000;
+
+/** Returns gates of two endpoints, with those that were reported as gone. */
+function goneGates() {
+  const reported: (readonly [string, number])[] = [];
+  const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
+  const gone = (key: string, atMs: number) => reported.push([key, atMs]);
+  const made = new EndpointGates([KEY, OTHER], limits, { ...UNOBSERVED, gone });
+  const responds = (key: EndpointKey, result: SendResult, atMs: number) => {
+    const ticket = made.admit(key, atMs, "queue");
+    return () => made.settle(key, ticket ?? -1, judge(result, atMs), atMs);
+  };
+  return { made, reported, responds };
+}
+
+test("an endpoint that responds 410 gets no requests, and the others do", () => {
+  const { made, reported, responds } = goneGates();
+  const inProgress = responds(KEY, GONE, NOW_MS + 5);
+  responds(KEY, GONE, NOW_MS)();
+  inProgress();
+  expect(reported).toEqual([[KEY, NOW_MS]]);
+  expect(made.admit(KEY, NOW_MS, "queue")).toBeNull();
+  expect([made.isGone(KEY, NOW_MS), made.isGone(OTHER, NOW_MS)]).toEqual([true, false]);
+  expect([made.stopped(NOW_MS), made.hold(NOW_MS)]).toEqual([null, null]);
+  expect(made.queue(NOW_MS)).toEqual({ kind: "goes" });
+  const unavailable = { reason: "gone", sinceMs: NOW_MS, untilMs: null };
+  expect(made.states(NOW_MS)).toMatchObject([{ unavailable }, { unavailable: null }]);
+});
+
+test("if all endpoints are gone, the destination is on hold since the last one is", () => {
+  const { made, responds } = goneGates();
+  responds(KEY, GONE, NOW_MS)();
+  responds(OTHER, GONE, NOW_MS + 10)();
+  expect(made.stopped(NOW_MS + 10)).toBe("gone");
+  expect(made.hold(NOW_MS + 10)).toEqual({ reason: "gone", sinceMs: NOW_MS + 10, untilMs: null });
+});
+
+test("if one endpoint is gone and the other unavailable, the other one decides", () => {
+  const { made, responds } = goneGates();
+  responds(KEY, GONE, NOW_MS)();
+  responds(OTHER, { ...SERVER_ERROR, status: 503, retryAfter: "2" }, NOW_MS)();
+  const untilMs = NOW_MS + 2_000;
+  expect([made.stopped(NOW_MS), made.queue(NOW_MS)]).toEqual([null, { kind: "on-hold", untilMs }]);
+  expect(made.hold(NOW_MS)).toEqual({ reason: "retry-after", sinceMs: NOW_MS, untilMs });
+  // The circuit of an endpoint that is gone has no probe.
+  made.update([KEY, OTHER], 4);
+  open(made, OTHER);
+  made.update([KEY, OTHER], 4, new Map([[OTHER, NOW_MS]]));
+  expect(made.isProbeDue(NOW_MS + MINUTE_MS)).toBe(false);
+});
+
+test("the topic decides: a record that is removed lets requests start, and one that is read stops them", () => {
+  const { made, reported, responds } = goneGates();
+  made.update([KEY, OTHER], 4, new Map([[KEY, NOW_MS - MINUTE_MS]]));
+  expect(made.states(NOW_MS)).toMatchObject([
+    { unavailable: { reason: "gone", sinceMs: NOW_MS - MINUTE_MS, untilMs: null } },
+    { unavailable: null },
+  ]);
+  expect(made.stoppedUntilMs(NOW_MS)).toBeNull();
+  made.update([KEY, OTHER], 4);
+  expect(made.admit(KEY, NOW_MS, "queue")).not.toBeNull();
+  responds(KEY, GONE, NOW_MS)();
+  made.update([KEY, OTHER], 4, new Map([[KEY, NOW_MS]]));
+  expect(reported).toEqual([[KEY, NOW_MS]]);
+  made.update([KEY, OTHER], 4);
+  expect(made.isGone(KEY, NOW_MS)).toBe(false);
+});
+
+test("another URL gets requests, and the URL that was replaced is still gone when it is back", () => {
+  const { made, responds } = goneGates();
+  responds(KEY, GONE, NOW_MS)();
+  const gone = new Map([[KEY, NOW_MS]]);
+  made.update([OTHER], 4, gone);
+  expect(made.hold(NOW_MS)).toBeNull();
+  made.update([KEY], 4, gone);
+  expect(made.stopped(NOW_MS)).toBe("gone");
+});
+
+test("if the record cannot be written, this process asks again after a minute", () => {
+  const { made, reported, responds } = goneGates();
+  responds(KEY, GONE, NOW_MS)();
+  responds(OTHER, GONE, NOW_MS + 10)();
+  // Settings that change meanwhile end nothing.
+  made.update([KEY, OTHER], 4);
+  expect(made.stoppedUntilMs(NOW_MS + 10)).toBe(NOW_MS + MINUTE_MS);
+  expect(made.isGone(KEY, NOW_MS + MINUTE_MS - 1)).toBe(true);
+  responds(KEY, GONE, NOW_MS + MINUTE_MS)();
+  expect(reported.map(([, atMs]) => atMs - NOW_MS)).toEqual([0, 10, MINUTE_MS]);
 });

@@ -30,7 +30,7 @@ const [A, B] = URLS.map(endpointKey) as [
   ReturnType<typeof endpointKey>,
   ReturnType<typeof endpointKey>,
 ];
-const GONE = endpointKey("http://gone.test/");
+const REMOVED = endpointKey("http://removed.test/");
 const CALL = Buffer.from('{"type":"track","event":"e","userId":"u"}');
 
 interface Given {
@@ -63,6 +63,11 @@ const open = (...keys: readonly EndpointKey[]): Partial<Gates> => ({
 const asked = (...keys: readonly EndpointKey[]): Partial<Gates> => ({
   onHoldUntilMs: (key) => (keys.includes(key) ? NOW_MS + 2 * HOUR_MS : 0),
 });
+const gone = (...keys: readonly EndpointKey[]): Partial<Gates> => ({
+  isGone: (key) => keys.includes(key),
+  stopped: () => (keys.length === URLS.length ? "gone" : null),
+});
+
 test("a record that lacks a header is no delivery", () => {
   const record = { key: null, value: CALL, headers: [] };
   expect(prepare(record, both, POLICY, NOW_MS, OPEN_GATES, "queue")).toEqual({
@@ -98,7 +103,7 @@ test("a delivery that was never attempted has no window, whatever its headers sa
 });
 
 test.each([
-  ["its own endpoint is gone", { endpoint: "gone" as EndpointRef }, "unknown-destination"],
+  ["its own endpoint was removed", { endpoint: "removed" as EndpointRef }, "unknown-destination"],
   ["the window has ended", leftOf(-1), "expired"],
   ["the window of a share has ended", { ...leftOf(-1), attempt: 0, endpoint: TO_A }, "expired"],
   ["every endpoint has rejected it", { rejected: [A, B] }, "rejected"],
@@ -111,6 +116,7 @@ test.each([
   ["the destination is disabled", { destination: { ...both, enabled: false } }, "disabled"],
   ["an endpoint sent Retry-After", { gates: asked(A) }, "retry-after"],
   ["an endpoint keeps failing", { gates: open(B) }, "circuit-open"],
+  ["every endpoint is gone", { gates: gone(A, B) }, "gone"],
   ["nothing is in its way", {}, "late"],
 ] as const)("expired where %s: it waited for that", (_name, more, waited) => {
   expect(prepared(leftOf(-1), { ...more, turn: "retry" })).toMatchObject({ waited });
@@ -120,8 +126,8 @@ test("the last millisecond of the window still counts", () => {
   expect(prepared(leftOf(0)).kind).toBe("attempt");
 });
 
-test("an endpoint that is gone is forgotten", () => {
-  expect(prepared({ rejected: [A, GONE] })).toMatchObject({ endpoints: [{ key: B }] });
+test("an endpoint that was removed is forgotten", () => {
+  expect(prepared({ rejected: [A, REMOVED] })).toMatchObject({ endpoints: [{ key: B }] });
 });
 
 test("a delivery for one endpoint is attempted there alone", () => {
@@ -198,6 +204,34 @@ test.each(["queue", "retry"] as const)("%s: an unavailable endpoint is not attem
       results: [{ endpoint: A, result: { kind: "skipped" }, outcome: { kind: "retry" } }],
     });
   }
+});
+
+test.each(["queue", "retry"] as const)(
+  "%s: an endpoint that is gone counts as rejecting",
+  (turn) => {
+    expect(prepared(ATTEMPTED, { turn, gates: gone(A) })).toMatchObject({
+      kind: "attempt",
+      endpoints: [{ key: B }],
+      results: [{ endpoint: A, result: { kind: "skipped" }, outcome: { kind: "rejected" } }],
+      delivery: { rejected: [] },
+    });
+    const left = { kind: "dead-letter", reason: "rejected", delivery: { rejected: [B] } };
+    expect(prepared({ ...ATTEMPTED, rejected: [B] }, { turn, gates: gone(A) })).toMatchObject(left);
+    const own = { kind: "dead-letter", reason: "rejected", delivery: { endpoint: TO_A } };
+    expect(prepared({ ...ATTEMPTED, endpoint: TO_A }, { turn, gates: gone(A) })).toMatchObject(own);
+  },
+);
+
+test("an endpoint is gone and the other one unavailable: as if there was only the other one", () => {
+  const gates = { ...gone(A), ...asked(B) };
+  expect(prepared(leftOf(HOUR_MS), { turn: "retry", gates })).toMatchObject({ kind: "wait" });
+});
+
+test("while all endpoints are gone, a delivery waits until its window ends", () => {
+  const given = { turn: "retry", gates: gone(A, B) } as const;
+  const wait = { kind: "wait", endpoint: A, untilMs: NOW_MS + HOUR_MS };
+  expect(prepared(leftOf(HOUR_MS), given)).toEqual(wait);
+  expect(prepared({ ...leftOf(HOUR_MS), rejected: [B] }, given)).toEqual(wait);
 });
 
 test("an endpoint is there again at the very time that it asked for", () => {

@@ -46,7 +46,7 @@ function requests(world: DeliverWorld): Record<string, number> {
 test("any: those that rejected are omitted for good, and one that accepts ends it", async () => {
   const world = worldOf("any", {
     a: [404],
-    b: [503, 410],
+    b: [503, 422],
     c: [503],
     d: ["reset"],
     e: [503, 503, 200],
@@ -62,7 +62,7 @@ test("any: those that rejected are omitted for good, and one that accepts ends i
 });
 
 test("any: when the last one rejects too, it is a dead letter", async () => {
-  const world = worldOf("any", { a: [404], b: [503, 410], c: [400], d: [301], e: [503, 503, 405] });
+  const world = worldOf("any", { a: [404], b: [503, 422], c: [400], d: [301], e: [503, 503, 405] });
   world.append();
   await process(world, 1_000);
   await process(world, 5 * HOUR_MS);

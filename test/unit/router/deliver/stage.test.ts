@@ -129,7 +129,7 @@ test("with several endpoints only those that did not reject are tried again, unt
 });
 
 test("deliver: every gives each endpoint that failed a record of its own", async () => {
-  const { made } = await world((url, earlier) => (url === URL_A ? 410 : earlier < 1 ? 500 : 200), {
+  const { made } = await world((url, earlier) => (url === URL_A ? 422 : earlier < 1 ? 500 : 200), {
     urls: [URL_A, URL_B, "http://c.test/"],
     deliver: "every",
   });

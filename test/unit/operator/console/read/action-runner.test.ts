@@ -2,11 +2,14 @@
 
 import { beforeEach, expect, test } from "vitest";
 import { type Delivery, deliveryHeaders } from "../../../../../src/domain/delivery.ts";
+import { endpointKey } from "../../../../../src/domain/destination.ts";
+import type { DestinationId, EndpointKey } from "../../../../../src/domain/ids.ts";
 import { topicNames } from "../../../../../src/domain/topics.ts";
 import type { Action } from "../../../../../src/operator/console/action-view.ts";
 import type { ActionRunner } from "../../../../../src/operator/console/ports.ts";
 import { createActionRunner } from "../../../../../src/operator/console/read/action-runner.ts";
 import {
+  goneRecord,
   type OperatorAction,
   readOperatorAction,
 } from "../../../../../src/router/control/operator-actions.ts";
@@ -145,6 +148,25 @@ test("a resume says why nothing is posted all the same, and whether there was an
   await pause("held");
   expect(await resume("held")).toBe(`Resumed: held. ${file}`);
   expect(operations().map(({ kind }) => kind)).toEqual(["pause", "resume", "pause", "resume"]);
+});
+
+test("a resume says which endpoints get requests again", async () => {
+  const destination = "crm" as DestinationId;
+  const endpoint = endpointKey("https://a.example.com/");
+  const gone = (key: EndpointKey) => {
+    const of = { destination, endpoint: key, id: "1", atMs: Date.parse(NOW) };
+    cluster.append(goneRecord(topics.operatorActions, of));
+  };
+  gone(endpoint);
+  gone(endpointKey("https://removed.example.com/"));
+  const resume = async () => (await act({ action: "resume", destination })).said;
+  expect(await resume()).toBe(
+    "Resumed: crm. These endpoints had responded 410, and get requests again: crm[1] a.example.com.",
+  );
+  expect(operations().map(({ kind }) => kind)).toEqual([
+    ...["gone", "gone", "resume", "forget-gone", "forget-gone"],
+  ]);
+  expect(await resume()).toMatch(/^Not paused: crm\./);
 });
 
 test("a retry or a cancel of nothing says so", async () => {

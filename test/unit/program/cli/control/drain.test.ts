@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Delivery, deliveryHeaders } from "../../../../../src/domain/delivery.ts";
+import { endpointKey } from "../../../../../src/domain/destination.ts";
 import type { DestinationId, MessageId } from "../../../../../src/domain/ids.ts";
 import {
   beginning,
@@ -11,7 +12,7 @@ import {
   sumOf,
 } from "../../../../../src/operator/act/wait.ts";
 import { configuredTopics } from "../../../../../src/operator/connect/connection.ts";
-import { pauseRecord } from "../../../../../src/router/control/operator-actions.ts";
+import { goneRecord, pauseRecord } from "../../../../../src/router/control/operator-actions.ts";
 import { config } from "../../../../support/build/config-source.ts";
 import { deliveryOf } from "../../../../support/build/webhook-destination.ts";
 import { clockDriver } from "../../../../support/clock/clock-driver.ts";
@@ -19,6 +20,7 @@ import { ManualClock } from "../../../../support/clock/manual-clock.ts";
 import { createPrng } from "../../../../support/clock/prng.ts";
 import { MemoryCluster } from "../../../../support/memory-kafka/memory-kafka.ts";
 
+const HASH = endpointKey("https://removed.example.com/");
 const hook = "hook" as DestinationId;
 const other = "other" as DestinationId;
 
@@ -112,4 +114,14 @@ test("a destination whose queue stalls reports why", async () => {
   );
   await controlled.clock.advance(600_001);
   expect(await still(controlled)).toBeNull();
+  const { destinations } = controlled.looking.config;
+  const [endpoint] = destinations.flatMap((each) => (each.isAttempted ? each.endpoints : []));
+  const gone = { destination: hook, endpoint: endpoint?.key ?? HASH, id: "1", atMs: sinceMs };
+  const { operatorActions } = controlled.topics;
+  controlled.cluster.append(goneRecord(operatorActions, { ...gone, endpoint: HASH }));
+  expect(await still(controlled)).toBeNull();
+  controlled.cluster.append(goneRecord(operatorActions, gone));
+  expect(await still(controlled)).toBe(
+    "all its endpoints have responded 410. Run `switchyard resume hook` first.",
+  );
 });

@@ -213,6 +213,7 @@ test.each([
   ["400", response(400), REJECTED, true],
   ["413", response(413), REJECTED, true],
   ["499", response(499), REJECTED, true],
+  ["410", response(410), { ...REJECTED, isGone: true }, false],
   ["301", response(301), REJECTED, false],
   ["600", response(600), REJECTED, false],
 ])("a batch of two, %s", (_name, result, outcome, isSplit) => {
