@@ -89,7 +89,10 @@ export interface EndpointNews {
    * `proxy-fails`: the proxy in front of it failed. `proxy-works`: it works again.
    */
   readonly news: (typeof NEWS)[number];
-  /** For `asks`, the remaining time of Retry-After; for `proxy-fails`, the time until the next probe; otherwise 0. */
+  /**
+   * For `asks`, the remaining time of Retry-After; for `proxy-fails`, the time until the next probe, or until the one in
+   * progress has ended; otherwise 0.
+   */
   readonly forMs: number;
 }
 

@@ -52,7 +52,7 @@ export interface AttemptTrace extends Pick<Sender, "send"> {
    * returned record.
    */
   follow(record: IncomingRecord): IncomingRecord;
-  end(decision: DecisionName, endedAtMs: number): void;
+  end(decision: DecisionName | "not-sent", endedAtMs: number): void;
 }
 
 /** A delivery of the attempt. */

@@ -176,7 +176,7 @@ export class Attempt {
   /** Deliveries that were decided, with the time, and are settled after the last part; null if each is settled immediately. */
   #later: (readonly [Call, Decision, number])[] | null = null;
   /** The decision for the first delivery that was not accepted. */
-  #decision: DecisionName = "accepted";
+  #decision: DecisionName | "not-sent" = "accepted";
 
   /** Takes a slot, until all requests have ended. */
   constructor(host: AttemptHost, settings: Settings, calls: readonly Call[], nowMs: number) {
@@ -319,6 +319,7 @@ export class Attempt {
     const batch = this.#name;
     const unsent = this.#isUnsent ? calls.filter(({ results }) => results.every(isSkipped)) : [];
     if (unsent.length > 0) {
+      if (this.#decision === "accepted") this.#decision = "not-sent";
       this.#host.parts.observer.putBack(unsent.length);
       this.#host.putBack(unsent);
     }

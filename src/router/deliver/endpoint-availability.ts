@@ -228,7 +228,8 @@ export class EndpointGates implements Gates {
     const after = gate.breaker.state;
     if (after !== before) this.#observer.circuitChanged(endpoint, after);
     if (admission.kind !== "go") return null;
-    gate.proxy.start();
+    const forMs = gate.proxy.start();
+    if (forMs !== null) this.#observer.tell(endpoint, { news: "proxy-fails", forMs });
     return admission.ticket;
   }
 

@@ -9,8 +9,8 @@
  *   had started before the gate closed          its result changes nothing, unless a probe is in progress
  *
  *   another process reports                     result if the gate is closed
- *   that its request failed, and has a lower    this process waits until the other one's next probe must be over
- *   ID
+ *   a probe, or that its request failed, and    this process waits until the other one must have reported the result
+ *   has a lower ID                              of that probe, or its next probe
  *   the same, and has a higher ID               none, because that process waits for this one (`endpoint-news.ts`)
  *   that the proxy works                        the gate opens
  *
@@ -20,7 +20,9 @@
 
 const FIRST_WAIT_MS = 1_000;
 const WAIT_MAX_MS = 8_000;
-/** How long the report about a probe may take. A proxy that is down usually refuses a probe immediately. */
+/** The greatest time limit of a request. */
+const PROBE_MAX_MS = 5_000;
+/** How long a report may take. */
 const REPORT_LATE_MS = 1_500;
 
 interface ProxyFailure {
@@ -49,9 +51,10 @@ export class ProxyGate {
     return this.#untilMs - nowMs > WAIT_MAX_MS + REPORT_LATE_MS ? 0 : this.#untilMs;
   }
 
-  /** Call when a request starts. If requests have failed, it is the probe. */
-  start(): void {
+  /** Call when a request starts. If requests have failed, it is the probe: returns the time until it has ended; or null. */
+  start(): number | null {
     this.#isProbing = this.#failure !== null;
+    return this.#isProbing ? PROBE_MAX_MS : null;
   }
 
   /** Call when a request was not sent. Returns the time until the next probe; null if the result changes nothing. */
@@ -69,7 +72,7 @@ export class ProxyGate {
     return this.#isProbing && this.#open();
   }
 
-  /** A process with a lower ID reports a failure, and that its next probe is due after `forMs`. */
+  /** A process with a lower ID reports that its probe has ended, or that its next probe is due, after `forMs`. */
   heardFailure(forMs: number, nowMs: number): void {
     if (this.#failure === null || this.#isProbing) return;
     this.#untilMs = nowMs + Math.min(forMs, WAIT_MAX_MS) + REPORT_LATE_MS;

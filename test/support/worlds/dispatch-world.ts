@@ -74,6 +74,8 @@ export class DispatchWorld {
   readonly sent: Sent[] = [];
   readonly written: Replacement[] = [];
   readonly attempted: Attempted[] = [];
+  /** The decisions of traced attempts. */
+  readonly traced: string[] = [];
   readonly results: RequestResult[] = [];
   readonly finished: string[] = [];
   unreadable = 0;
@@ -109,6 +111,11 @@ export class DispatchWorld {
             if (isUnreadable) this.unreadable += 1;
           },
           attempted: (attempted) => this.attempted.push(attempted),
+          started: () => ({
+            send: (endpoint, prepared, done) => this.sender.send(endpoint, prepared, done),
+            follow: (record) => record,
+            end: (decision) => this.traced.push(decision),
+          }),
         },
         writer: {
           write: (replacements, ended) => {

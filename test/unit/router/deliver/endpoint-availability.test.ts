@@ -305,3 +305,15 @@ test("if the record cannot be written, this process asks again after a minute", 
   responds(KEY, GONE, NOW_MS + MINUTE_MS)();
   expect(reported.map(([, atMs]) => atMs - NOW_MS)).toEqual([0, 10, MINUTE_MS]);
 });
+
+test("a failure of the proxy is reported with the time until its probe, the start of the probe, and its success", () => {
+  const { reported, made, accept } = progressOutput();
+  made.notSent(KEY, made.admit(KEY, NOW_MS, "queue") ?? -1, "the proxy p:1 fails", NOW_MS);
+  expect(made.admit(KEY, NOW_MS + 999, "queue")).toBe(null);
+  const probe = made.admit(KEY, NOW_MS + 1_000, "queue") ?? -1;
+  expect(reported).toEqual(["proxy-fails 1000", "proxy-fails 5000"]);
+  made.notSent(KEY, probe, "the proxy p:1 fails", NOW_MS + 1_000);
+  accept(NOW_MS + 3_000);
+  accept(NOW_MS + 3_001);
+  expect(reported.slice(2)).toEqual(["proxy-fails 2000", "proxy-fails 5000", "proxy-works"]);
+});

@@ -23,7 +23,7 @@ test("probes are due after 1, 2, 4 and then every 8 s, one at a time", () => {
     expect(gate.isClosed(nowMs + waitMs - 1)).toBe(true);
     nowMs += waitMs;
     expect(gate.isClosed(nowMs)).toBe(false);
-    gate.start();
+    expect(gate.start()).toBe(5_000);
     expect(gate.isClosed(nowMs)).toBe(true);
     expect(gate.closedUntilMs(nowMs)).toBe(Number.POSITIVE_INFINITY);
     gate.failed(ERROR, nowMs);
@@ -60,6 +60,7 @@ test("a process that hears of another one's probes waits for them, and takes ove
 
 test("reports do not close an open gate, do not end a probe, and open a closed gate", () => {
   const gate = new ProxyGate();
+  expect(gate.start()).toBe(null);
   gate.heardFailure(1_000, 0);
   expect(gate.isClosed(0)).toBe(false);
   expect(gate.heardSuccess()).toBe(false);
@@ -104,6 +105,7 @@ test("while the proxy fails, deliveries wait without an attempt, and then go in 
     respondToAll(world, NOT_SENT);
   }
   expect([world.attempted, world.written, world.finished]).toEqual([[], [], []]);
+  expect(new Set(world.traced)).toEqual(new Set(["not-sent"]));
   const before = world.sent.length;
   world.advance(8_000);
   respondToAll(world, ACCEPTED);
