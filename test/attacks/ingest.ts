@@ -82,27 +82,27 @@ async function lyingGzip(target: IngestTarget): Promise<AttackRow> {
   };
 }
 
-/** Four clients repeatedly send the most expensive bodies, and the response times of the honest client are measured. */
+/**
+ * Four clients repeatedly send the most expensive bodies. Meanwhile, one honest client sends one call after the other,
+ * and gets more responses than the three whose bodies are decompressed completely: it does not wait for them.
+ */
 async function fourTogether(target: IngestTarget): Promise<AttackRow> {
-  let isOver = false;
-  const attackers = hostileBodies().map(async (body) => {
-    while (!isOver) await post(target, body).catch(() => undefined);
-  });
-  const tookMs: number[] = [];
   const statuses: number[] = [];
-  for (let count = 0; count < 100; count += 1) {
-    const { status, ms } = await honest(target);
-    statuses.push(status);
-    tookMs.push(ms);
-  }
-  isOver = true;
+  let expensive = 0;
+  const isOver = () => statuses.length === 100;
+  const attackers = hostileBodies().map(async (body, at) => {
+    while (!isOver()) {
+      const response = await post(target, body).catch(() => null);
+      if (response !== null && at < 3 && !isOver()) expensive += 1;
+    }
+  });
+  while (!isOver()) statuses.push(await honest(target));
   await Promise.all(attackers);
-  const worst = Math.max(...tookMs);
   return {
     name: "four callers who send hostile gzip without pause",
-    expected: "100 honest callers get 200, each within 1 s",
-    seen: `${statuses.filter((status) => status === 200).length} got 200; the slowest took ${worst.toFixed(0)} ms`,
-    ok: isAll(statuses, 200) && worst < 1_000,
+    expected: "100 honest callers get 200, before as many hostile ones get a response",
+    seen: `${statuses.filter((status) => status === 200).length} got 200, and ${expensive} hostile ones a response`,
+    ok: isAll(statuses, 200) && expensive < statuses.length,
   };
 }
 
@@ -191,20 +191,20 @@ async function post({ url, writeKey }: IngestTarget, gzip: Buffer): Promise<Resp
   return { status: response.status, ms: performance.now() - startedAtMs };
 }
 
-async function honest({ url, writeKey }: IngestTarget): Promise<Responded> {
-  const startedAtMs = performance.now();
+/** Returns the status of the response. */
+async function honest({ url, writeKey }: IngestTarget): Promise<number> {
   const response = await fetch(`${url}/v1/track`, {
     method: "POST",
     headers: { authorization: basic(writeKey) },
     body: JSON.stringify({ userId: "honest", event: "Attack" }),
   });
   await response.arrayBuffer();
-  return { status: response.status, ms: performance.now() - startedAtMs };
+  return response.status;
 }
 
 async function honestResponses(target: IngestTarget, count: number): Promise<number[]> {
   const statuses: number[] = [];
-  for (let at = 0; at < count; at += 1) statuses.push((await honest(target)).status);
+  for (let at = 0; at < count; at += 1) statuses.push(await honest(target));
   return statuses;
 }
 
