@@ -26,7 +26,7 @@ const TESTS: Step = {
     ...["vitest", "run", "--reporter=default", "--reporter=json"],
     ...["--reporter=./test/support/vitest/skipped-reporter.ts", `--outputFile.json=${REPORT}`],
   ],
-  env: { SWITCHYARD_GENERATED_INPUTS: "20000" },
+  env: { SWITCHYARD_GENERATED_INPUTS: "5000" },
 };
 
 /** The same as `npm start -- --once`, which exits with 0 only if every call arrived as expected. */

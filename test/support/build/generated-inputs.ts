@@ -1,5 +1,5 @@
 /**
- * How many inputs a property generates: 1,000 in `npm run check`, 20,000 in `npm test`, 100,000 in `npm run
+ * How many inputs a property generates: 1,000 in `npm run check`, 5,000 in `npm test`, 100,000 in `npm run
  * test:properties`. `property-setup.ts` sets this as the default.
  */
 export const GENERATED_INPUTS = Number(process.env.SWITCHYARD_GENERATED_INPUTS ?? 1_000);
