@@ -1,12 +1,13 @@
 // A local Kafka leaves nothing behind, however the process that started it ends.
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-
+import { chooseJava } from "../../tools/kafka/choose.ts";
+import { archiveOptions, ensureClassArchive } from "../../tools/kafka/class-archive.ts";
 import { prepareBroker, startBroker } from "../../tools/kafka/java.ts";
 import { findJava } from "../../tools/kafka/java-home.ts";
 import { responds } from "../../tools/kafka/probe.ts";
@@ -66,6 +67,37 @@ test("a broker that does not start is an error that quotes its log and names its
   const broker = { java: java.path, jars: noJars, ...place };
   const started = startBroker(broker, "guarded", signal);
   await expect(started).rejects.toThrow(/did not start.*kafka\.Kafka.*kafka\.log/s);
+});
+
+test("a broker starts with the archive of its classes, which is written once", async (context) => {
+  const { signal } = new AbortController();
+  const choice = await chooseJava(signal, () => undefined).catch(() => null);
+  if (choice === null) return context.skip("needs Java");
+  await prepareBroker(choice.java, choice.jars, temporary, signal);
+  const written = () => Promise.reject(new Error("written again"));
+  await ensureClassArchive(choice, signal, written);
+  // With this option, Java does not start if it cannot use the archive.
+  const options = ["-Xshare:on", ...archiveOptions(choice)];
+  const command = [...options, "-cp", join(choice.jars, "*"), "kafka.Kafka"];
+  expect(options).toHaveLength(2);
+  expect(spawnSync(choice.java, command, { encoding: "utf8" }).stderr).toContain("USAGE");
+});
+
+test("without an archive a broker starts all the same, and no other is tried", async (context) => {
+  const java = findJava();
+  if ("problem" in java) return context.skip(`needs Java: ${java.problem}`);
+  const { signal } = new AbortController();
+  const choice = { java: java.path, jars: temporary };
+  const tried: string[] = [];
+  const failing = (file: string) => {
+    tried.push(file);
+    writeFileSync(file, "half");
+    return Promise.reject(new Error("the broker did not start"));
+  };
+  for (let times = 0; times < 2; times += 1) await ensureClassArchive(choice, signal, failing);
+  expect(tried).toHaveLength(1);
+  expect(archiveOptions(choice)).toEqual([]);
+  expect(readdirSync(temporary)).toEqual([expect.stringMatching(/\.jsa$/)]);
 });
 
 /** Starts a process that starts a broker, with its files in `temporary`, and then waits. */

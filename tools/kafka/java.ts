@@ -9,9 +9,20 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JavaChoice } from "./choose.ts";
+import { archiveOptions, ensureClassArchive } from "./class-archive.ts";
 import { freePort } from "./free-port.ts";
 import { exited, killProgram, lastLines, startProgram } from "./java-process.ts";
 import { untilResponds } from "./probe.ts";
@@ -89,6 +100,36 @@ export async function prepareBroker(
 
 /** Writes the settings, and formats data directories that do not exist yet. */
 export async function prepareNodes(
+  choice: JavaChoice,
+  directory: string,
+  plan: ClusterPlan,
+  signal: AbortSignal,
+): Promise<readonly ClusterNode[]> {
+  await ensureClassArchive(choice, signal, (file) => writeClassArchive(choice, file, signal));
+  return await writeNodes(choice, directory, plan, signal);
+}
+
+/** Starts a broker, and stops it in good order. */
+async function writeClassArchive(
+  choice: JavaChoice,
+  file: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-classes-"));
+  try {
+    const javaOptions = [...BRIEF_OPTIONS, `-XX:ArchiveClassesAtExit=${file}`];
+    const plan = { brokers: 1, security: NO_SECURITY, ports: [], fronts: [], javaOptions };
+    for (const { broker } of await writeNodes(choice, directory, plan, signal)) {
+      const process = await startBroker(broker, "guarded", signal);
+      process.kill("SIGTERM");
+      await exited(process);
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function writeNodes(
   { java, jars }: JavaChoice,
   directory: string,
   plan: ClusterPlan,
@@ -213,5 +254,11 @@ async function format(
 
 function javaArguments(broker: JavaBroker, main: string): string[] {
   const classPath = join(broker.jars, "*");
-  return ["-cp", classPath, `-Dlog4j2.configurationFile=${LOGGING}`, main];
+  return [
+    ...archiveOptions(broker),
+    "-cp",
+    classPath,
+    `-Dlog4j2.configurationFile=${LOGGING}`,
+    main,
+  ];
 }
