@@ -4,7 +4,7 @@
  * removed; an empty variable counts as not set.
  */
 
-import type { Origin } from "../base/settings/config-path.ts";
+import type { ValueOrigin } from "../base/settings/config-path.ts";
 import type { Unit } from "../base/settings/decoder.ts";
 import { pathText } from "../base/settings/problem.ts";
 import { flagFromText } from "../base/settings/scalars.ts";
@@ -51,7 +51,7 @@ export function variables(root: Node): readonly Variable[] {
 
 /** Sets the values of variables in the tree of the file. */
 export function override(tree: unknown, known: readonly Variable[], env: Environment) {
-  const origins = new Map<string, Origin>();
+  const origins = new Map<string, ValueOrigin>();
   const flags = new Set(
     known.filter(({ setting }) => setting === null).map(({ path }) => pathText(path)),
   );

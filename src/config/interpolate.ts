@@ -16,7 +16,7 @@
  *   ${file:}, ${file:${A}}   a problem
  */
 
-import type { Origin, ReadFile } from "../base/settings/config-path.ts";
+import type { ReadFile, ValueOrigin } from "../base/settings/config-path.ts";
 import { type Problem, pathText } from "../base/settings/problem.ts";
 import { isJsonObject } from "../domain/json.ts";
 import { secretText, withoutNewline } from "./secret-file.ts";
@@ -27,7 +27,7 @@ type ReportProblem = (problem: Omit<Problem, "path">) => void;
 
 /** @returns the filled tree, and by path the origins of the strings into which a value was inserted. */
 export function fill(tree: unknown, env: Environment, readFile: ReadFile) {
-  const origins = new Map<string, Origin>();
+  const origins = new Map<string, ValueOrigin>();
   const problems: Problem[] = [];
   const walked: (string | number)[] = [];
   const inner = (node: unknown, key: string | number): unknown => {

@@ -17,12 +17,12 @@
 
 import {
   INVALID,
-  type Origin,
   type PlaceContext,
   placeAt,
   type ReadFile,
   shownAsWritten,
   takesFile,
+  type ValueOrigin,
 } from "../base/settings/config-path.ts";
 import { describe, HIDDEN, type Path, type Problem, pathText } from "../base/settings/problem.ts";
 import { isJsonObject } from "../domain/json.ts";
@@ -38,7 +38,7 @@ import { SETTINGS } from "./settings.ts";
 /** The settings of the file with their origins, for `config print`. */
 export interface Given {
   readonly tree: unknown;
-  readonly origins: ReadonlyMap<string, Origin>;
+  readonly origins: ReadonlyMap<string, ValueOrigin>;
   /** The included file that contains an entry, by the entry's path, such as `destinations[5]`. */
   readonly entries?: ReadonlyMap<string, { readonly file: string }>;
 }

@@ -12,7 +12,7 @@ import {
   type Pair,
   type Node as YamlNode,
 } from "yaml";
-import { type Origin, shownAsWritten } from "../base/settings/config-path.ts";
+import { shownAsWritten, type ValueOrigin } from "../base/settings/config-path.ts";
 import { showUrl } from "../base/settings/endpoint-url.ts";
 import { HIDDEN, type Path, pathText } from "../base/settings/problem.ts";
 import type { Node, Setting } from "../base/settings/setting.ts";
@@ -65,7 +65,11 @@ function fields(map: unknown): Record<string, unknown> {
   return Object.fromEntries(entries.filter(([, entry]) => entry !== null));
 }
 
-function shownSetting(node: Setting<unknown>, raw: unknown, origin: Origin | undefined): unknown {
+function shownSetting(
+  node: Setting<unknown>,
+  raw: unknown,
+  origin: ValueOrigin | undefined,
+): unknown {
   const { decoder, fallback } = node;
   if (raw === undefined || raw === null) return fallback ?? null;
   if (origin?.kind === "filled" && origin.takesFile) {

@@ -27,7 +27,7 @@ export interface Network {
   readonly prefixBits: number;
 }
 
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
 
 /** Azure serves the metadata of virtual machines at this address, which is in a public range. */
 const AZURE_HOST = "168.63.129.16";
@@ -85,7 +85,7 @@ export function withoutBrackets(host: string): string {
 /** HOST:PORT of an admin port. IPv6 is in brackets, with a zone if it is link-local. */
 export const ADMIN_ADDRESS = /^(?:[\w.-]+|\[[\da-fA-F:.]+(?:%[\w.-]+)?\]):\d{1,5}$/;
 
-function parseAddress(text: string): Address | null {
+function parseAddress(text: string): IpAddress | null {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   const [withoutZone = "", zone] = text.split("%", 2);
   // The URL parser is used because ipaddr.js wrongly reads `::8.8.8.8` as `::ffff:8.8.8.8`.
@@ -94,7 +94,7 @@ function parseAddress(text: string): Address | null {
   return ipaddr.IPv6.parse(new URL(url).hostname.slice(1, -1));
 }
 
-function rangeOf(address: Address): string {
+function rangeOf(address: IpAddress): string {
   const inner = embedded(address);
   if (inner !== null) return rangeOf(inner);
   if (address.toString() === AZURE_HOST) return "cloud metadata";
@@ -105,7 +105,7 @@ function rangeOf(address: Address): string {
 }
 
 /** The IPv4 address to which packets for this IPv6 address are finally sent. */
-function embedded(address: Address): ipaddr.IPv4 | null {
+function embedded(address: IpAddress): ipaddr.IPv4 | null {
   if (!(address instanceof ipaddr.IPv6)) return null;
   const bytes = address.toByteArray();
   const hex = Buffer.from(bytes).toString("hex");
@@ -115,7 +115,7 @@ function embedded(address: Address): ipaddr.IPv4 | null {
   return null;
 }
 
-function contains(network: Network, address: Address): boolean {
+function contains(network: Network, address: IpAddress): boolean {
   const bytes = address.toByteArray();
   if (bytes.length !== network.bytes.length) return false;
   return network.bytes.every((byte, index) => {

@@ -91,10 +91,13 @@ const ENDPOINT_KEYS_MAX = 100;
 /** More than the last results of five endpoints need, even if the names of their hosts are very long. */
 const LAST_OUTCOME_MAX = 2_000;
 
-type Field = keyof typeof DELIVERY_HEADER;
+type DeliveryField = keyof typeof DELIVERY_HEADER;
 
-const NAMES = Object.keys(DELIVERY_HEADER) as Field[];
-const AT = Object.fromEntries(NAMES.map((name, field) => [name, field])) as Record<Field, number>;
+const NAMES = Object.keys(DELIVERY_HEADER) as DeliveryField[];
+const AT = Object.fromEntries(NAMES.map((name, field) => [name, field])) as Record<
+  DeliveryField,
+  number
+>;
 const fields = new HeaderFields(Object.values(DELIVERY_HEADER));
 
 /** Reads a delivery from its record's headers, and decodes only those that it needs. The last one of a name counts. */
@@ -136,8 +139,14 @@ export function readDelivery(record: WithHeaders): ParsedDelivery {
   return { kind: "delivery", delivery };
 }
 
-const NEEDED: readonly Field[] = ["messageId", "source", "destination", "timestamp", "receivedAt"];
-const NUMBERS: readonly Field[] = [
+const NEEDED: readonly DeliveryField[] = [
+  "messageId",
+  "source",
+  "destination",
+  "timestamp",
+  "receivedAt",
+];
+const NUMBERS: readonly DeliveryField[] = [
   "timestamp",
   "receivedAt",
   "attempt",
@@ -152,10 +161,10 @@ function whatIsWrong(): ParsedDelivery {
   const empty = NEEDED.find((name) => fields.isEmpty(AT[name]));
   if (empty !== undefined) return invalid(empty, "is missing");
   const odd = NUMBERS.find((name) => Number.isNaN(fields.whole(AT[name])));
-  return invalid(odd as Field, "is not an integer");
+  return invalid(odd as DeliveryField, "is not an integer");
 }
 
-function invalid(field: Field, what: string): ParsedDelivery {
+function invalid(field: DeliveryField, what: string): ParsedDelivery {
   const header = DELIVERY_HEADER[field];
   return { kind: "invalid", header, error: `the header ${header} ${what}` };
 }

@@ -7,7 +7,7 @@ export const INVALID: unique symbol = Symbol("invalid");
 export type Invalid = typeof INVALID;
 
 /** The origin of a value that is not written literally in the file. */
-export type Origin =
+export type ValueOrigin =
   /** A variable such as `SWITCHYARD_KAFKA_BROKERS` overrides the value. */
   | { readonly kind: "environment"; readonly name: string }
   /**
@@ -21,7 +21,7 @@ export interface PlaceContext {
   /** One sentence for each value that is valid, but is most likely a mistake. */
   readonly warnings: string[];
   /** Origins of values, by the text of the path. */
-  readonly origins: ReadonlyMap<string, Origin>;
+  readonly origins: ReadonlyMap<string, ValueOrigin>;
   /** The bytes of a file named in the configuration, or why it cannot be read. */
   readonly readFile: ReadFile;
 }
@@ -35,7 +35,7 @@ export type FileBytes =
 
 export interface Place {
   readonly path: Path;
-  readonly origin: Origin | null;
+  readonly origin: ValueOrigin | null;
   child(key: string | number): Place;
   readFile(path: string): FileBytes;
   /** Reports a problem at this location. @param hint how to fix it, if that does not follow from `expected`. */
@@ -53,7 +53,7 @@ class PlaceIn implements Place {
   readonly #context: PlaceContext;
   readonly #around: PlaceIn | null;
   readonly #key: string | number;
-  #origin: Origin | null | undefined;
+  #origin: ValueOrigin | null | undefined;
 
   constructor(context: PlaceContext, around: PlaceIn | null = null, key: string | number = "") {
     this.#context = context;
@@ -65,7 +65,7 @@ class PlaceIn implements Place {
     return this.#around === null ? [] : [...this.#around.path, this.#key];
   }
 
-  get origin(): Origin | null {
+  get origin(): ValueOrigin | null {
     if (this.#origin === undefined) {
       const around = this.#around?.origin ?? null;
       // If a list came from a file, its entries are also content of that file.
@@ -94,7 +94,7 @@ class PlaceIn implements Place {
   }
 }
 
-export function takesFile(origin: Origin | null | undefined): boolean {
+export function takesFile(origin: ValueOrigin | null | undefined): boolean {
   return origin?.kind === "filled" && origin.takesFile;
 }
 

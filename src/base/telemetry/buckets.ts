@@ -55,7 +55,7 @@ export class Buckets {
   }
 }
 
-interface Shown {
+interface RenderedHistogram {
   readonly name: string;
   readonly help: string;
   readonly type: "histogram";
@@ -82,7 +82,7 @@ export class BucketsHistogram extends Histogram {
   }
 
   /** The interface that prom-client expects of a histogram. */
-  getForPromString(): Promise<Shown> {
+  getForPromString(): Promise<RenderedHistogram> {
     const { name, help } = this.#spec;
     const shown = [...this.#all.values()].filter(({ labels }) => this.#isShown(labels));
     const values = shown.flatMap((buckets) => buckets.values(name));

@@ -235,7 +235,7 @@ interface Value {
   readonly value: number;
 }
 
-interface Shown {
+interface RenderedMetric {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge";
@@ -258,7 +258,7 @@ class PlainMetric extends Gauge {
   }
 
   /** The interface that prom-client expects of a metric. */
-  getForPromString(): Promise<Shown> {
+  getForPromString(): Promise<RenderedMetric> {
     const { name, help, labels } = this.#spec;
     const type = this.#spec.type === "counter" ? "counter" : "gauge";
     const found = this.#values();

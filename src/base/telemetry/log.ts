@@ -42,7 +42,7 @@ export interface Log {
   readonly infoText: (fields: string, msg: LineAt<"info">) => void;
 }
 
-interface Lines {
+interface LogDestination {
   /** Absent if lines cannot be dropped. */
   readonly output?: LogOutput;
   write(line: string): void;
@@ -62,7 +62,7 @@ const GATHER_BYTES = 65_536;
 const UTF8_MAX_BYTES = 3;
 
 /** @param destination an object with `write`; by default, standard output. */
-export function createLog(level: LogLevel, destination: Lines = standardOutput()): Log {
+export function createLog(level: LogLevel, destination: LogDestination = standardOutput()): Log {
   // Writes the time in the format of pino's `isoTime`, which would take 4 µs per line.
   const isoTime = isoTimestamps();
   const timestamp = () => `,"time":"${isoTime(Date.now())}"`;
@@ -81,7 +81,7 @@ export function createLog(level: LogLevel, destination: Lines = standardOutput()
   return Object.assign(lines, { infoText });
 }
 
-let shared: Lines | null = null;
+let shared: LogDestination | null = null;
 
 /** Writes the lines so far. Call it before `process.exit`, so that the last lines are at the end. Never rejects. */
 export async function flushLog(): Promise<void> {
@@ -101,13 +101,13 @@ export function logProblems(): readonly string[] {
 }
 
 /** Returns the output that all writers share. */
-function standardOutput(): Lines {
+function standardOutput(): LogDestination {
   shared ??= gatheredOutput();
   return shared;
 }
 
 /** Collects lines as bytes. A string would keep in memory all of the many pieces from which it was built. */
-function gatheredOutput(): Lines {
+function gatheredOutput(): LogDestination {
   const block = Buffer.allocUnsafeSlow(GATHER_BYTES);
   let used = 0;
   let timer: NodeJS.Timeout | undefined;

@@ -2,13 +2,13 @@
 
 import { withoutBrackets } from "../../domain/addresses.ts";
 
-export interface Address {
+export interface BrokerAddress {
   /** A name or an IP address; IPv6 without brackets. */
   readonly host: string;
   readonly port: number;
 }
 
-export function addressOf(text: string): Address {
+export function addressOf(text: string): BrokerAddress {
   const colon = text.lastIndexOf(":");
   return { host: withoutBrackets(text.slice(0, colon)), port: Number(text.slice(colon + 1)) };
 }

@@ -3,7 +3,7 @@
  * the first request after it broke or was closed; concurrent callers wait for the same attempt.
  */
 
-import type { Address } from "./address.ts";
+import type { BrokerAddress } from "./address.ts";
 import { ConnectionClosedError } from "./errors.ts";
 import type { OpenConnection } from "./open-connection.ts";
 import type { Request } from "./request.ts";
@@ -30,7 +30,7 @@ export interface BrokerConnectionOptions {
 
 /** Creates a connection to an address, without opening it. By default, requests are not gathered. */
 export type CreateBroker = (
-  address: Address,
+  address: BrokerAddress,
   options?: BrokerConnectionOptions,
 ) => BrokerConnection;
 

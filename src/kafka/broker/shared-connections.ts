@@ -23,7 +23,7 @@
  */
 
 import { hostAndPort } from "../../base/runtime/listening.ts";
-import type { Address } from "./address.ts";
+import type { BrokerAddress } from "./address.ts";
 import type { Broker, BrokerConnection, CreateBroker } from "./broker-connection.ts";
 import type { Request } from "./request.ts";
 
@@ -45,9 +45,9 @@ const WAITING_PER_CONNECTION = 1;
 
 export class SharedConnections {
   readonly #createBroker: CreateBroker;
-  readonly #seeds: readonly Address[];
+  readonly #seeds: readonly BrokerAddress[];
   readonly #brokers = new Map<string, SharedBroker>();
-  readonly #isThrottled: (address: Address) => boolean;
+  readonly #isThrottled: (address: BrokerAddress) => boolean;
   readonly #looks: NodeJS.Timeout;
   #seed = 0;
 
@@ -58,8 +58,8 @@ export class SharedConnections {
    */
   constructor(
     createBroker: CreateBroker,
-    seeds: readonly Address[],
-    isThrottled: (address: Address) => boolean,
+    seeds: readonly BrokerAddress[],
+    isThrottled: (address: BrokerAddress) => boolean,
   ) {
     this.#createBroker = createBroker;
     this.#seeds = seeds;
@@ -69,7 +69,7 @@ export class SharedConnections {
     }, LOOK_EVERY_MS).unref();
   }
 
-  broker(address: Address): SharedBroker {
+  broker(address: BrokerAddress): SharedBroker {
     const key = hostAndPort(address.host, address.port);
     let broker = this.#brokers.get(key);
     if (broker === undefined) {
@@ -112,10 +112,10 @@ export class SharedBroker {
   /** Connections that are used while the broker throttles. */
   readonly #spare: ExclusiveConnections;
   readonly #createBroker: CreateBroker;
-  readonly #address: Address;
+  readonly #address: BrokerAddress;
   readonly #isThrottled: () => boolean;
 
-  constructor(createBroker: CreateBroker, address: Address, isThrottled: () => boolean) {
+  constructor(createBroker: CreateBroker, address: BrokerAddress, isThrottled: () => boolean) {
     this.#createBroker = createBroker;
     this.#address = address;
     this.#isThrottled = isThrottled;

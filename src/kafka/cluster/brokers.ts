@@ -4,7 +4,7 @@
  */
 
 import { hearingLimit } from "../../base/runtime/hearing-limit.ts";
-import type { Address } from "../broker/address.ts";
+import type { BrokerAddress } from "../broker/address.ts";
 import type { Broker, BrokerConnection, CreateBroker } from "../broker/broker-connection.ts";
 import { ConnectionClosedError } from "../broker/errors.ts";
 import type { Request } from "../broker/request.ts";
@@ -29,7 +29,7 @@ interface BrokersOptions {
 export class Brokers {
   readonly #shared: SharedConnections;
   readonly #createBroker: CreateBroker | null;
-  readonly #addresses = new Map<number, Address>();
+  readonly #addresses = new Map<number, BrokerAddress>();
   readonly #brokers = new Map<number, BrokerConnection>();
 
   constructor({ shared, createBroker }: BrokersOptions) {
@@ -98,7 +98,7 @@ export class Brokers {
   }
 
   /** Queries any broker for the group's coordinator. Throws if there is currently none. */
-  async coordinatorOf(groupId: string): Promise<Address & { readonly nodeId: number }> {
+  async coordinatorOf(groupId: string): Promise<BrokerAddress & { readonly nodeId: number }> {
     const query = requests.findCoordinator(requests.GROUP_KEY, [groupId]);
     const [coordinator] = (await this.ask(query)).coordinators;
     if (coordinator === undefined || coordinator.errorCode !== 0)
@@ -139,7 +139,7 @@ export class Brokers {
     for (const nodeId of this.#brokers.keys()) this.#leave(nodeId);
   }
 
-  #learn({ nodeId, host, port }: Address & { readonly nodeId: number }): void {
+  #learn({ nodeId, host, port }: BrokerAddress & { readonly nodeId: number }): void {
     const known = this.#addresses.get(nodeId);
     if (known !== undefined && known.host === host && known.port === port) return;
     this.#addresses.set(nodeId, { host, port });

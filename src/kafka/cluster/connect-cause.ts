@@ -135,7 +135,7 @@ export function causeText(brokers: readonly string[], { says, check }: ConnectCa
   return `Kafka at ${brokers.join(", ")}: ${says}. Check ${check}.`;
 }
 
-interface Parts {
+interface CauseParts {
   readonly name?: unknown;
   readonly type?: unknown;
   readonly code?: unknown;
@@ -143,11 +143,11 @@ interface Parts {
   readonly cause?: unknown;
 }
 
-function causes(error: unknown): readonly Parts[] {
-  const chain: Parts[] = [];
+function causes(error: unknown): readonly CauseParts[] {
+  const chain: CauseParts[] = [];
   let at = error;
   while (typeof at === "object" && at !== null && chain.length < 10) {
-    const parts: Parts = at;
+    const parts: CauseParts = at;
     chain.push(parts);
     at = parts.cause;
   }
@@ -158,7 +158,7 @@ function causes(error: unknown): readonly Parts[] {
  * The first message in the chain. OpenSSL's messages start with a thread's address, so only the reason at their end is
  * kept.
  */
-function sentence(chain: readonly Parts[]): string {
+function sentence(chain: readonly CauseParts[]): string {
   const text = `${chain[0]?.message ?? "no response"}`.replace(/^Connection error: /, "");
   const [, reason] = /:SSL routines:[^:]*:([^:]+):/.exec(text) ?? [];
   return (reason ?? text).trim().replace(/\.$/, "");

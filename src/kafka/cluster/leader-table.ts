@@ -13,7 +13,7 @@
  * If a lookup fails, or takes longer than 4 s, the next one uses another address.
  */
 
-import type { Address } from "../broker/address.ts";
+import type { BrokerAddress } from "../broker/address.ts";
 import type { Request } from "../broker/request.ts";
 import {
   isSameResponse,
@@ -54,7 +54,7 @@ export class LeaderTable {
   readonly #watching = new Set<WatchingTopics>();
   readonly #watchers = new Map<string, readonly WatchingTopics[]>();
   readonly #topics = new Map<string, TopicLeaders>();
-  readonly #addresses = new Map<number, Address>();
+  readonly #addresses = new Map<number, BrokerAddress>();
   #addressChanges = 0;
   /** The number of changes of topics and addresses. */
   #changes = 0;
@@ -116,7 +116,7 @@ export class LeaderTable {
   }
 
   /** The leader's address; null if it is unknown, or if there is none at the moment. */
-  leaderOf(topic: string, partition: number): Address | null {
+  leaderOf(topic: string, partition: number): BrokerAddress | null {
     const node = this.#topics.get(topic)?.nodes[partition] ?? -1;
     return this.#addresses.get(node) ?? null;
   }

@@ -4,7 +4,7 @@
  */
 
 import { hostAndPort } from "../../base/runtime/listening.ts";
-import type { Address } from "../broker/address.ts";
+import type { BrokerAddress } from "../broker/address.ts";
 import type { SharedConnections } from "../broker/shared-connections.ts";
 import type { Cursor } from "./cursor.ts";
 import { type FetchOutages, FetchSource } from "./source.ts";
@@ -30,7 +30,7 @@ export class FetchSources {
   }
 
   /** The cursor is read from the broker at this address from now on. */
-  place(cursor: Cursor, address: Address): void {
+  place(cursor: Cursor, address: BrokerAddress): void {
     const broker = hostAndPort(address.host, address.port);
     const sources = this.#sources.get(broker) ?? [];
     this.#sources.set(broker, sources);
@@ -49,7 +49,7 @@ export class FetchSources {
     for (const source of [...this.#sources.values()].flat()) source.close();
   }
 
-  #create(broker: string, address: Address): FetchSource {
+  #create(broker: string, address: BrokerAddress): FetchSource {
     const { connections, outagesOf, onLost } = this.#options;
     const connection = connections.broker(address).createConnection();
     return new FetchSource({ connection, broker, outages: outagesOf(broker), onLost });

@@ -12,7 +12,7 @@
 
 import type { Signal } from "../../base/runtime/signal.ts";
 import { corruptBatchOf } from "../../domain/corrupt-batch.ts";
-import type { Address } from "../broker/address.ts";
+import type { BrokerAddress } from "../broker/address.ts";
 import type { SharedConnections } from "../broker/shared-connections.ts";
 import { errorKind, errorTypes, protocolError } from "../cluster/kafka-error.ts";
 import type { LeaderTable } from "../cluster/leader-table.ts";
@@ -137,7 +137,7 @@ export class StartOffsets {
 
   /** Returns the places that have to be looked up again. Adds topics whose partitions the brokers do not know. */
   async #firstAt<P extends PartitionPlace>(
-    leader: Address | null,
+    leader: BrokerAddress | null,
     places: readonly P[],
     { isWanted, found, unknown }: Looking<P>,
   ): Promise<readonly P[]> {

@@ -39,7 +39,7 @@ import { beginning, type Remaining, remainingOf, remainingText, stillText, sumOf
 
 const LOOK_EVERY_MS = 2_000;
 
-export interface Acting {
+export interface ControlContext {
   readonly looking: Looking;
   readonly progressOutput: ProgressOutput;
   /** The author of the records. */
@@ -52,7 +52,7 @@ export interface Acting {
  * @throws Error if no end is requested and the current pause cannot be read.
  */
 export async function pauseNow(
-  { looking, by }: Omit<Acting, "progressOutput">,
+  { looking, by }: Omit<ControlContext, "progressOutput">,
   operating: Operating,
   asked: AskedPause,
 ): Promise<Paused> {
@@ -111,7 +111,7 @@ export function resumedSentence(destination: string, { isResumed, wereGone }: Re
  *
  * @throws Error if the destination is paused or disabled.
  */
-export async function retryNow(acting: Acting, operating: Operating): Promise<number> {
+export async function retryNow(acting: ControlContext, operating: Operating): Promise<number> {
   const why = await stillText(acting.looking, systemClock.nowMs());
   if (why !== null)
     throw new Error(`Cannot retry deliveries for ${acting.looking.destination}: ${why}`);
@@ -127,7 +127,7 @@ export async function retryNow(acting: Acting, operating: Operating): Promise<nu
  * @param operating null if the deliveries are only counted.
  */
 export async function cancelWaiting(
-  acting: Acting,
+  acting: ControlContext,
   operating: Operating | null,
   receivedBeforeMs: number,
 ): Promise<number> {
@@ -142,7 +142,7 @@ export async function cancelWaiting(
  * are left.
  */
 export async function waitUntilNoneIsLeft(
-  { looking, progressOutput }: Omit<Acting, "by">,
+  { looking, progressOutput }: Omit<ControlContext, "by">,
   timeoutMs: number | null,
 ): Promise<Remaining> {
   const { signal } = looking;
@@ -195,7 +195,7 @@ export function stillOnHold(id: string, { destinations }: Config): string | null
 }
 
 function earlyReleaseOf(
-  { looking: { destination }, by }: Acting,
+  { looking: { destination }, by }: ControlContext,
   kind: EarlyRelease["kind"],
   receivedBeforeMs: number | null,
 ): EarlyRelease {
@@ -204,7 +204,7 @@ function earlyReleaseOf(
 }
 
 async function count(
-  { looking, progressOutput }: Acting,
+  { looking, progressOutput }: ControlContext,
   earlyRelease: EarlyRelease,
   isAwaitingRetryAlone: boolean,
 ): Promise<number> {
@@ -226,7 +226,7 @@ async function count(
 }
 
 async function operate(
-  { looking }: Acting,
+  { looking }: ControlContext,
   operating: Operating,
   earlyRelease: EarlyRelease,
 ): Promise<void> {

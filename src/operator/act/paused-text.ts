@@ -22,7 +22,7 @@ export type PausedWaiting =
   | {
       readonly kind: "counted";
       readonly queued: number;
-      readonly expiring: Expiring;
+      readonly expiring: ExpiryCount;
       /** If false, the counts are lower bounds. */
       readonly isWhole: boolean;
     }
@@ -36,7 +36,7 @@ export async function waitingOfPaused(
   using late = hearingLimit(LIMIT_MS);
   const signal = AbortSignal.any([looking.signal, late.signal]);
   const limited = { ...looking, signal };
-  const expiring = new Expiring(looking.config.delivery.retryWindowMs, untilMs);
+  const expiring = new ExpiryCount(looking.config.delivery.retryWindowMs, untilMs);
   const add = (delivery: { readonly firstAttemptAtMs: number | null }) =>
     expiring.add(delivery.firstAttemptAtMs);
   try {
@@ -72,7 +72,7 @@ export function pausedJson(waiting: PausedWaiting): object | null {
 }
 
 /** Counts the deliveries awaiting retry that would expire while their destination is paused. */
-export class Expiring {
+export class ExpiryCount {
   readonly #retryWindowMs: number;
   readonly #untilMs: number;
   awaitingRetry = 0;

@@ -14,14 +14,14 @@ import { readStatus } from "./read-status.ts";
 
 const ANSWER_LIMIT_MS = 3_000;
 
-export interface Reading {
+export interface ProcessReading {
   /** The time on a monotonic clock. */
   readonly atMs: number;
   readonly status: MeasuredStatus;
 }
 
 /** @throws Error that `reasonOf` can describe. `ask` also throws such errors. */
-export async function readProcess(address: string, signal: AbortSignal): Promise<Reading> {
+export async function readProcess(address: string, signal: AbortSignal): Promise<ProcessReading> {
   const { status, body } = await ask(address, "/status?metrics", signal);
   if (status !== 200) throw new Error(`it responded ${status}`);
   const found = readStatus(body);

@@ -10,7 +10,7 @@ export const CLOCK_MARGIN_MS = 300_000;
 const AT_ONCE = 16;
 
 /** A part of one partition. */
-export interface Range {
+export interface PartitionRange {
   readonly partition: number;
   readonly from: number;
   readonly to: number;
@@ -24,7 +24,7 @@ export async function rangesSince(
   admin: Pick<Admin, "offsets" | "offsetsAt">,
   topic: string,
   sinceMs: number | null,
-): Promise<readonly Range[]> {
+): Promise<readonly PartitionRange[]> {
   const offsets = await admin.offsets(topic);
   const starts = sinceMs === null ? [] : await admin.offsetsAt(topic, Math.max(0, sinceMs));
   return rangesFrom(offsets, starts);
@@ -34,7 +34,7 @@ export async function rangesSince(
 export function rangesFrom(
   offsets: readonly PartitionOffsets[],
   starts: readonly PartitionOffset[],
-): readonly Range[] {
+): readonly PartitionRange[] {
   const startOf = new Map(starts.map(({ partition, offset }) => [partition, offset]));
   return offsets.map(({ partition, first, end }) => {
     return { partition, from: Math.min(end, startOf.get(partition) ?? first), to: end };

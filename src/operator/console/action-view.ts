@@ -11,7 +11,7 @@ const TEXT_MAX = 200;
 const EVENTS_MAX = 20;
 const PARTITION_MAX = 2 ** 31 - 1;
 
-export interface Field<Value> {
+export interface ValueReader<Value> {
   /** Completes the sentence "... is expected." */
   readonly expected: string;
   /** Returns undefined if the value is not expected. */
@@ -23,7 +23,7 @@ interface Instant {
   readonly isInstant: true;
 }
 
-const TEXT: Field<string> = {
+const TEXT: ValueReader<string> = {
   expected: "a string",
   read: (value) => {
     return typeof value === "string" && value !== "" && value.length <= TEXT_MAX
@@ -32,12 +32,12 @@ const TEXT: Field<string> = {
   },
 };
 
-const FLAG: Field<boolean> = {
+const FLAG: ValueReader<boolean> = {
   expected: "true or false",
   read: (value) => (typeof value === "boolean" ? value : undefined),
 };
 
-const INSTANT: Field<string & Instant> = {
+const INSTANT: ValueReader<string & Instant> = {
   expected: "an ISO 8601 time or a number of milliseconds before now",
   read: (value, nowMs) => {
     const isAge = typeof value === "number" && value >= 0 && value <= YEAR_MS;
@@ -48,7 +48,7 @@ const INSTANT: Field<string & Instant> = {
   },
 };
 
-function integer(min: number, max: number): Field<number> {
+function integer(min: number, max: number): ValueReader<number> {
   return {
     expected: `an integer from ${min} to ${max}`,
     read: (value) => {
@@ -58,7 +58,7 @@ function integer(min: number, max: number): Field<number> {
   };
 }
 
-function oneOf<const Value extends string>(known: readonly Value[]): Field<Value> {
+function oneOf<const Value extends string>(known: readonly Value[]): ValueReader<Value> {
   return {
     expected: `one of ${known.join(", ")}`,
     read: (value) => known.find((each) => each === value),
@@ -66,7 +66,7 @@ function oneOf<const Value extends string>(known: readonly Value[]): Field<Value
 }
 
 /** @param known null if every string is expected. */
-function texts(known: readonly string[] | null): Field<readonly string[]> {
+function texts(known: readonly string[] | null): ValueReader<readonly string[]> {
   const isText = (each: unknown): each is string =>
     typeof each === "string" && each !== "" && (known?.includes(each) ?? true);
   return {
@@ -78,7 +78,7 @@ function texts(known: readonly string[] | null): Field<readonly string[]> {
   };
 }
 
-function orNull<Value>({ expected, read }: Field<Value>): Field<Value | null> {
+function orNull<Value>({ expected, read }: ValueReader<Value>): ValueReader<Value | null> {
   return { expected, read: (value, nowMs) => (value === null ? null : read(value, nowMs)) };
 }
 
@@ -137,7 +137,7 @@ export const ACTIONS = {
 type Actions = typeof ACTIONS;
 export type ActionName = keyof Actions;
 type ValueOf<Of, When> =
-  Of extends Field<infer Value> ? (Value extends Instant ? When : Value) : never;
+  Of extends ValueReader<infer Value> ? (Value extends Instant ? When : Value) : never;
 
 /** @template When the type of instants; `string | number` in a request. */
 export type Action<When = string> = {

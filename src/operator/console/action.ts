@@ -10,7 +10,7 @@
  */
 
 import { describe, isJsonObject, type JsonObject } from "../../domain/json.ts";
-import { ACTIONS, type Action, type ActionName, type Field } from "./action-view.ts";
+import { ACTIONS, type Action, type ActionName, type ValueReader } from "./action-view.ts";
 
 export type ReadAction =
   | { readonly kind: "action"; readonly action: Action }
@@ -24,7 +24,7 @@ export function readAction(body: string, nowMs: number): ReadAction {
     const known = Object.keys(ACTIONS).join(", ");
     return { kind: "invalid", why: `action is ${describe(name)}; one of ${known} is expected.` };
   }
-  const fields: Readonly<Record<string, Field<unknown>>> = ACTIONS[name as ActionName];
+  const fields: Readonly<Record<string, ValueReader<unknown>>> = ACTIONS[name as ActionName];
   const action: Record<string, unknown> = { action: name };
   for (const [key, { expected, read }] of Object.entries(fields)) {
     const given = Object.hasOwn(json, key) ? json[key] : undefined;

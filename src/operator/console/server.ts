@@ -269,7 +269,7 @@ function send(request: IncomingMessage, response: ServerResponse, made: HttpResp
  */
 const BODY_MAX_BYTES = 4_096;
 
-interface Acting extends Pick<ServerDeps, "clock"> {
+interface ActionDeps extends Pick<ServerDeps, "clock"> {
   readonly jobs: Jobs;
   readonly config: Pick<ConsoleConfig, "token">;
 }
@@ -277,7 +277,7 @@ interface Acting extends Pick<ServerDeps, "clock"> {
 async function handleAction(
   request: IncomingMessage,
   { id }: Extract<Route, { kind: "actions" }>,
-  acting: Acting,
+  acting: ActionDeps,
 ): Promise<HttpResponse> {
   const { jobs } = acting;
   const { method } = request;
@@ -293,7 +293,7 @@ async function handleAction(
 
 async function begin(
   request: IncomingMessage,
-  { jobs, config, clock }: Acting,
+  { jobs, config, clock }: ActionDeps,
 ): Promise<HttpResponse> {
   const type = request.headers["content-type"] ?? "";
   if (!/^application\/json(?:;|$)/i.test(type)) {

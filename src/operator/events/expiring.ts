@@ -72,7 +72,7 @@ const OPENING = [
 ] as const satisfies readonly (keyof typeof LASTING)[];
 
 /** The deliveries of a destination that are in the last quarter of their retry window. */
-export interface Expiring {
+export interface ExpiringDeliveries {
   readonly deliveries: number;
   /** True if the count is only a lower bound, because not all waiting deliveries were read. */
   readonly isLowerBound: boolean;
@@ -80,7 +80,7 @@ export interface Expiring {
 
 export function expiringWriting(
   { destination, firstAttemptAtMs }: Nearing,
-  { deliveries, isLowerBound }: Expiring,
+  { deliveries, isLowerBound }: ExpiringDeliveries,
   retryWindowMs: number,
   source: string,
   nowMs: number,

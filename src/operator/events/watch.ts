@@ -24,7 +24,7 @@ import type { DestinationStatus } from "../../domain/destination-status.ts";
 import type { OutgoingRecord } from "../../domain/record.ts";
 import type { BrokerState, Kafka, Producer } from "../../kafka/port.ts";
 import { eventText, type OperatorEvent, readEvent } from "./event.ts";
-import { type Expiring, expiringWriting, nearMs, newlyExpiring } from "./expiring.ts";
+import { type ExpiringDeliveries, expiringWriting, nearMs, newlyExpiring } from "./expiring.ts";
 import { type Observation, outageWriting, type Writing, writings } from "./incidents.ts";
 import { INCIDENT_AFTER_MS, observationsOf, type Refused } from "./observations.ts";
 
@@ -67,7 +67,7 @@ export interface WatchedRetryWindows {
     destinations: ReadonlySet<string>,
     beforeMs: number,
     signal: AbortSignal,
-  ) => Promise<ReadonlyMap<string, Expiring>>;
+  ) => Promise<ReadonlyMap<string, ExpiringDeliveries>>;
 }
 
 /** Observes the process, and writes events, until the result is disposed. */

@@ -1,14 +1,14 @@
 /** Reads the status and the metrics of processes from their admin ports, with earlier counters to compute rates. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { everyAddress, type Reading, readProcess, reasonOf } from "../connect/admin-port.ts";
+import { everyAddress, type ProcessReading, readProcess, reasonOf } from "../connect/admin-port.ts";
 
 export type Polled =
   | {
       readonly kind: "process";
       readonly address: string;
-      readonly before: Reading;
-      readonly after: Reading;
+      readonly before: ProcessReading;
+      readonly after: ProcessReading;
     }
   | { readonly kind: "unreachable"; readonly address: string; readonly why: string };
 export type PolledProcess = Extract<Polled, { kind: "process" }>;
@@ -39,7 +39,7 @@ export async function pollProcesses(
   );
 }
 
-function remembered(reading: Reading): Reading {
+function remembered(reading: ProcessReading): ProcessReading {
   const { atMs, status } = reading;
   const { earlier } = status;
   if (earlier === null) return reading;

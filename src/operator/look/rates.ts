@@ -13,7 +13,7 @@
 import { METRICS } from "../../base/telemetry/metrics.ts";
 import { SKIP_REASONS, type SkipReason } from "../../base/words/reasons.ts";
 import type { MetricValue } from "../../domain/process-status.ts";
-import type { Reading } from "../connect/admin-port.ts";
+import type { ProcessReading } from "../connect/admin-port.ts";
 import type { PolledProcess } from "./processes.ts";
 import type { HaltReport, LostRecordsReport, UnwritableTopicReport } from "./status-report.ts";
 
@@ -33,12 +33,16 @@ const MINUTE_MS = 60_000;
 type Index = ReadonlyMap<string, readonly MetricValue[]>;
 const indexes = new WeakMap<readonly MetricValue[], Index>();
 
-function valuesOf({ status }: Reading, metric: string): readonly MetricValue[] {
+function valuesOf({ status }: ProcessReading, metric: string): readonly MetricValue[] {
   return status.metrics[metric] ?? [];
 }
 
 /** The values of a metric for a destination. An empty string selects the values without a destination. */
-function valuesFor(reading: Reading, metric: string, destination: string): readonly MetricValue[] {
+function valuesFor(
+  reading: ProcessReading,
+  metric: string,
+  destination: string,
+): readonly MetricValue[] {
   const all = valuesOf(reading, metric);
   const index = indexes.get(all) ?? Map.groupBy(all, ({ labels }) => labels.destination ?? "");
   indexes.set(all, index);

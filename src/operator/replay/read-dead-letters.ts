@@ -2,7 +2,7 @@
 
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Admin, Kafka } from "../../kafka/port.ts";
-import { CLOCK_MARGIN_MS, type Range, rangesSince } from "../connect/partition-ranges.ts";
+import { CLOCK_MARGIN_MS, type PartitionRange, rangesSince } from "../connect/partition-ranges.ts";
 import {
   type DeadLetter,
   type DeadLetterFilter,
@@ -21,7 +21,7 @@ export function deadLetterRanges(
   { admin }: { readonly admin: Pick<Admin, "offsets" | "offsetsAt"> },
   topic: string,
   sinceMs: number | null,
-): Promise<readonly Range[]> {
+): Promise<readonly PartitionRange[]> {
   return rangesSince(admin, topic, sinceMs === null ? null : sinceMs - CLOCK_MARGIN_MS);
 }
 
@@ -51,7 +51,7 @@ export async function readMarks({ kafka, topics, signal }: DeadLetterSource): Pr
 /** Yields the dead letters in the ranges that pass the filter, in the order of time. */
 export async function* readDeadLetters(
   { kafka, topics, signal, read }: DeadLetterSource,
-  ranges: readonly Range[],
+  ranges: readonly PartitionRange[],
   filter: DeadLetterFilter,
 ): AsyncGenerator<DeadLetter, void, undefined> {
   for await (const records of readRanges({ kafka, topic: topics.deadLetters, signal }, ranges)) {

@@ -5,7 +5,7 @@
 
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { type Range, READ_MAX_BYTES } from "../connect/partition-ranges.ts";
+import { type PartitionRange, READ_MAX_BYTES } from "../connect/partition-ranges.ts";
 
 export interface RangeSource {
   readonly kafka: Pick<Kafka, "read">;
@@ -13,7 +13,10 @@ export interface RangeSource {
   readonly signal: AbortSignal;
 }
 
-export function readRanges({ kafka, topic, signal }: RangeSource, ranges: readonly Range[]): Steps {
+export function readRanges(
+  { kafka, topic, signal }: RangeSource,
+  ranges: readonly PartitionRange[],
+): Steps {
   return mergeByTime(
     ranges.map((range) => kafka.read({ topic, ...range, maxBytes: READ_MAX_BYTES, signal })),
   );

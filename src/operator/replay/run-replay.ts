@@ -5,7 +5,7 @@ import { asError } from "../../base/runtime/as-error.ts";
 import { visibleLines } from "../../domain/escape-control.ts";
 import type { Admin, Kafka } from "../../kafka/port.ts";
 import { commandProducer } from "../connect/command-producer.ts";
-import { type Range, rangesSince } from "../connect/partition-ranges.ts";
+import { type PartitionRange, rangesSince } from "../connect/partition-ranges.ts";
 import type { ProgressOutput } from "../connect/progress.ts";
 import { deadLetterRanges } from "./read-dead-letters.ts";
 import {
@@ -81,7 +81,7 @@ async function callRanges(
   admin: Pick<Admin, "offsets" | "offsetsAt">,
   topic: string,
   { asked, only }: CallReplayPlan,
-): Promise<readonly Range[]> {
+): Promise<readonly PartitionRange[]> {
   const all = await rangesSince(admin, topic, asked.sinceMs);
   if (only === undefined) return all;
   const { partition, offset } = only;

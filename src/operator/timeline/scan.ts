@@ -12,7 +12,7 @@ import {
 import {
   CLOCK_MARGIN_MS,
   eachInParallel,
-  type Range,
+  type PartitionRange,
   READ_MAX_BYTES,
   rangesFrom,
 } from "../connect/partition-ranges.ts";
@@ -26,7 +26,7 @@ interface ScanPorts {
 /** A promise is awaited before the next record. */
 type Take = (record: IncomingRecord) => void | Promise<void>;
 
-interface ScanRange extends Range {
+interface ScanRange extends PartitionRange {
   readonly topic: string;
 }
 

@@ -37,7 +37,7 @@ import {
 import type { Audience } from "./audience.ts";
 
 /** The topic that records come from, and the base of its own offsets. */
-export interface Origin {
+export interface OffsetOrigin {
   /** Empty if the brokers do not support topic IDs. */
   readonly topicId: string;
   /** The own offset of Kafka offset 0. */
@@ -45,7 +45,7 @@ export interface Origin {
 }
 
 /** Returns null if no origin is stored, for example before the first record, or if the stored origin is invalid. */
-export function readOrigin(text: string | undefined): Origin | null {
+export function readOrigin(text: string | undefined): OffsetOrigin | null {
   if (text === undefined) return null;
   const json = jsonObjectIn(text);
   if (json === null) return null;
@@ -56,12 +56,12 @@ export function readOrigin(text: string | undefined): Origin | null {
 
 export interface FoundOrigin {
   readonly kind: "same" | "noted" | "another";
-  readonly origin: Origin;
+  readonly origin: OffsetOrigin;
 }
 
 /** The facts from which `originOf` decides whether the topic is another one. */
 export interface OriginFacts {
-  readonly known: Origin | null;
+  readonly known: OffsetOrigin | null;
   /** ID of the current topic; empty if the brokers do not support topic IDs. */
   readonly topicId: string;
   /** All known own offsets are lower than this. */
@@ -86,7 +86,7 @@ export function originOf(facts: OriginFacts, end: number): FoundOrigin {
   return { kind: "same", origin: known ?? { topicId, base } };
 }
 
-function isKnown(origin: Origin | null): origin is Origin {
+function isKnown(origin: OffsetOrigin | null): origin is OffsetOrigin {
   return origin !== null && origin.topicId !== "";
 }
 

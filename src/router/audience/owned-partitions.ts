@@ -22,7 +22,7 @@ import {
   approvalProblems,
   audienceEvents,
   audiencesOf,
-  type Reading,
+  type RestoreProgress,
   restoreProblems,
 } from "./report.ts";
 import { FailedStores, type OwnedStore, ownStore, type Stores } from "./store/owned-store.ts";
@@ -49,7 +49,7 @@ export class OwnedPartitions {
   readonly #reader: TopicReader;
   readonly #shared;
   /** Partitions whose changelog is being read. */
-  readonly #reading = new Map<number, Reading>();
+  readonly #reading = new Map<number, RestoreProgress>();
   /** Stores of revoked partitions that are still being closed. */
   readonly #closing = new Map<number, Promise<void>>();
   #settings: ReturnType<typeof settingsOf>;

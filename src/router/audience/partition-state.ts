@@ -29,7 +29,7 @@ import {
   slotKey,
 } from "./keys.ts";
 import type { OpenArrivals } from "./open-arrivals.ts";
-import type { Origin } from "./own-offsets.ts";
+import type { OffsetOrigin } from "./own-offsets.ts";
 import type { ChangeCounts, Store } from "./ports.ts";
 import type { Arrivals } from "./seen-members.ts";
 import type { StoreChange } from "./store/ordered-store.ts";
@@ -55,7 +55,7 @@ export interface PartitionStateOptions {
   /** All records below this offset are in the changelog. */
   readonly applied: number;
   /** Null if nothing has been applied yet, or if the topic never had an ID. */
-  readonly origin: Origin | null;
+  readonly origin: OffsetOrigin | null;
   readonly audiences: ReadonlyMap<string, Audience>;
   readonly counts: ReadonlyMap<number, Counts>;
   readonly arrivals: OpenArrivals;
@@ -74,7 +74,7 @@ export class PartitionState {
   readonly #arrivals: OpenArrivals;
   #checkpoint: Checkpoint;
   #applied: number;
-  #origin: Origin | null;
+  #origin: OffsetOrigin | null;
   #calls = new Map<OutgoingRecord, IncomingRecord>();
   #changeCounts = NO_CHANGES;
   #deadLettered: DeadLettered[] = [];
@@ -109,11 +109,11 @@ export class PartitionState {
   }
 
   /** The topic on which own offsets are based (`own-offsets.ts`). */
-  get origin(): Origin | null {
+  get origin(): OffsetOrigin | null {
     return this.#origin;
   }
 
-  setOrigin(origin: Origin): void {
+  setOrigin(origin: OffsetOrigin): void {
     this.#origin = origin;
     this.set(ORIGIN_KEY, JSON.stringify(origin));
   }

@@ -57,7 +57,7 @@ export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock"
 }
 
 /** How much of a partition's changelog has been read so far while its store is being opened. */
-export interface Reading {
+export interface RestoreProgress {
   readonly offset: number;
   readonly end: number;
 }
@@ -65,7 +65,7 @@ export interface Reading {
 /** Returns one sentence for each partition whose store is still being restored. */
 export function restoreProblems(
   works: ReadonlyMap<number, Pick<PartitionWork, "state">>,
-  reading: ReadonlyMap<number, Reading>,
+  reading: ReadonlyMap<number, RestoreProgress>,
   topic: string,
 ): readonly string[] {
   return [...works].flatMap(([partition, work]) => {

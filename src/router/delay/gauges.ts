@@ -26,7 +26,7 @@ export interface DelayCount {
   readonly tallies: Tallies;
 }
 
-export interface Shown {
+export interface ShownDelays {
   readonly counts: readonly {
     readonly destination: string;
     readonly delay: string;
@@ -38,9 +38,9 @@ export interface Shown {
   readonly waiting: ReadonlySet<string>;
 }
 
-export const NOTHING_SHOWN: Shown = { counts: [], totals: new Map(), waiting: new Set() };
+export const NOTHING_SHOWN: ShownDelays = { counts: [], totals: new Map(), waiting: new Set() };
 
-export function shownOf(delays: readonly DelayCount[], destinationsMax: number): Shown {
+export function shownOf(delays: readonly DelayCount[], destinationsMax: number): ShownDelays {
   const all: Tallies = new Map();
   for (const { tallies } of delays) sumInto(all, tallies, (label) => label);
   const named = new Set(

@@ -26,7 +26,7 @@ export const LOOK_EVERY_MS = 5_000;
 
 export type SeenPartition = Pick<PartitionProgress, "position" | "end">;
 
-export interface Range {
+export interface OffsetRange {
   readonly from: number;
   readonly to: number;
 }
@@ -85,7 +85,7 @@ export class PartitionCount {
   }
 
   /** The range of offsets to read ahead; null if there is none. */
-  get ahead(): Range | null {
+  get ahead(): OffsetRange | null {
     if (this.#wanted === null || this.#covered >= this.#wanted) return null;
     return { from: this.#covered, to: this.#wanted };
   }

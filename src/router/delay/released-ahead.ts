@@ -33,7 +33,7 @@ export interface ReleasedPlace {
   readonly topicId: () => string;
 }
 
-interface Progress {
+interface ReleaseProgress {
   /** The log end offset when the release was first read; null if it has not been fetched yet. */
   to: number | null;
   through: number;
@@ -46,7 +46,7 @@ export class ReleasedAhead {
   >;
   readonly #place: ReleasedPlace;
   /** Added when a release is first looked at; removed when it no longer exists. */
-  readonly #progress = new Map<string, Progress>();
+  readonly #progress = new Map<string, ReleaseProgress>();
   /** Set by `claim`, removed by `advance`: the records that are being written, by offset. */
   readonly #claims = new Map<number, Promise<void>>();
 
@@ -118,7 +118,7 @@ export class ReleasedAhead {
   }
 
   /** Returns the progress of a release, and drops the progress of releases that no longer exist. */
-  #of(earlyRelease: EarlyRelease): Progress {
+  #of(earlyRelease: EarlyRelease): ReleaseProgress {
     const known = this.#progress.get(earlyRelease.id);
     if (known !== undefined) return known;
     const ids = new Set(this.#operatorActions.earlyReleases().map(({ id }) => id));

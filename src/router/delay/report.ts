@@ -7,7 +7,7 @@ import type { Clock } from "../../base/runtime/clock.ts";
 import type { Metrics } from "../../base/telemetry/instruments.ts";
 import type { Consumer } from "../../kafka/port.ts";
 import { lagOf } from "../stage/consumer-signals.ts";
-import { NOTHING_SHOWN, type Shown, shownOf } from "./gauges.ts";
+import { NOTHING_SHOWN, type ShownDelays, shownOf } from "./gauges.ts";
 import type { OwnedCounts } from "./owned-counts.ts";
 import type { Labels, Tally } from "./tally.ts";
 
@@ -73,8 +73,8 @@ function showing(metrics: Metrics, { labels, retryWindowMs }: WatchedCounts) {
     [firstWindowEnd, ({ firstAttemptAtMs }: Tally) => firstAttemptAtMs + retryWindowMs],
   ] as const;
   let before = NOTHING_SHOWN;
-  return (shown: Shown, knownDelays: ReadonlySet<string>) => {
-    const counted = new Map<string, Shown["counts"][number]>();
+  return (shown: ShownDelays, knownDelays: ReadonlySet<string>) => {
+    const counted = new Map<string, ShownDelays["counts"][number]>();
     for (const each of shown.counts) counted.set(`${each.delay}/${each.destination}`, each);
     const zeros = before.counts.flatMap(({ destination, delay }) => {
       if (counted.has(`${delay}/${destination}`)) return [];

@@ -168,7 +168,7 @@ export function isWhole(delays: readonly DelayRead[]): boolean {
 const EXPIRING_LIMIT_MS = 5_000;
 const EXPIRING_RECORDS_MAX = 500_000;
 
-export interface Expiring {
+export interface ExpiringDeliveries {
   readonly deliveries: number;
   /** `true` if not all records were read, so that there may be more deliveries than were counted. */
   readonly isLowerBound: boolean;
@@ -189,7 +189,7 @@ export async function countExpiring(
   destinations: ReadonlySet<string>,
   beforeMs: number,
   ended: AbortSignal,
-): Promise<ReadonlyMap<string, Expiring>> {
+): Promise<ReadonlyMap<string, ExpiringDeliveries>> {
   const counts = new Map<string, number>();
   using late = hearingLimit(EXPIRING_LIMIT_MS);
   const signal = AbortSignal.any([ended, late.signal]);

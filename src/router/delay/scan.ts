@@ -16,7 +16,7 @@ import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { DelayedRecord } from "./due.ts";
 import type { OwnedCount } from "./owned-counts.ts";
-import { LOOK_EVERY_MS, type Range } from "./partition-count.ts";
+import { LOOK_EVERY_MS, type OffsetRange } from "./partition-count.ts";
 
 const STEP_BYTES = 512 * 1_024;
 const REST_MIN_MS = 50;
@@ -103,7 +103,7 @@ export function startScan(scan: Scan): RunningScan {
 async function readStep(
   { kafka, clock, read }: Scan,
   { delay, topic, partition, count, isGone }: OwnedCount,
-  { from, to }: Range,
+  { from, to }: OffsetRange,
   stopping: AbortSignal,
 ): Promise<void> {
   const late = new AbortController();

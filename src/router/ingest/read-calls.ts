@@ -30,7 +30,7 @@ export interface CallsRead {
   readonly rejected: Map<RejectedReason, { count: number; readonly error: string }>;
 }
 
-export type Progress = "more" | "done" | "too-much";
+export type ReadState = "more" | "done" | "too-much";
 
 /** Memory that a waiting record takes in addition to its key and value. */
 const RECORD_OVERHEAD_BYTES = 300;
@@ -51,14 +51,14 @@ export interface CallsReader {
    *
    * @param grow called with the bytes that each record takes; returns false if these bytes exceed a limit.
    */
-  next(callsMax: number, grow: (bytes: number) => boolean): Progress;
+  next(callsMax: number, grow: (bytes: number) => boolean): ReadState;
 }
 
 export function readCalls(bytes: Buffer, outline: Outline, frame: CallFrame): CallsReader {
   const { calls, isUtf8: isAllUtf8 } = outline;
   let at = 0;
   const read: CallsRead = { records: [], bytes: 0, repaired: 0, rejected: new Map() };
-  const next = (callsMax: number, grow: (bytes: number) => boolean): Progress => {
+  const next = (callsMax: number, grow: (bytes: number) => boolean): ReadState => {
     const bytesEnd = read.bytes + TURN_BYTES;
     for (const end = at + callsMax; at < end && read.bytes < bytesEnd; at += 1) {
       const sent = calls[at];

@@ -45,7 +45,7 @@ const SOME_OBJECT = {};
 const EMPTY_LIST: readonly unknown[] = [];
 const SOME_LIST: readonly unknown[] = [null];
 
-interface Field {
+interface ScannedField {
   readonly name: string;
   readonly bytes: Buffer;
   /** If `true`, the content of a string in this field is needed. */
@@ -59,12 +59,12 @@ const NOT_READ = [
   "receivedAt",
 ];
 
-const NO_FIELD: Field = { name: "", bytes: Buffer.alloc(0), isRead: false };
+const NO_FIELD: ScannedField = { name: "", bytes: Buffer.alloc(0), isRead: false };
 
 /** The fields, grouped by the length of their names. */
 const FIELDS = Map.groupBy(
   [...READ, ...NOT_READ].map(
-    (name): Field => ({ name, bytes: Buffer.from(name), isRead: READ.includes(name) }),
+    (name): ScannedField => ({ name, bytes: Buffer.from(name), isRead: READ.includes(name) }),
   ),
   ({ name }) => name.length,
 );
@@ -99,7 +99,7 @@ export function unreadableCall(bytes: Buffer, start: number): SentCall | null {
   return end < 0 ? null : { start, end, depth: 1, fields: null, isBroken: true };
 }
 
-function fieldAt(bytes: Buffer, start: number, end: number): Field | null {
+function fieldAt(bytes: Buffer, start: number, end: number): ScannedField | null {
   for (const field of FIELDS.get(end - start - 2) ?? []) {
     if (isAt(bytes, start + 1, field.bytes)) return field;
   }
@@ -122,7 +122,7 @@ function isPlain(bytes: Buffer, start: number, end: number): boolean {
   return true;
 }
 
-function valueAt(bytes: Buffer, start: number, end: number, field: Field): unknown {
+function valueAt(bytes: Buffer, start: number, end: number, field: ScannedField): unknown {
   if (beginsWith(bytes, "object", start)) return SOME_OBJECT;
   if (beginsWith(bytes, "list", start)) {
     return firstEntry(bytes, start) < 0 ? EMPTY_LIST : SOME_LIST;

@@ -4,7 +4,7 @@
  */
 
 import type { OutgoingRecord } from "../../../src/domain/record.ts";
-import type { Address } from "../../../src/kafka/broker/address.ts";
+import type { BrokerAddress } from "../../../src/kafka/broker/address.ts";
 import type { Request } from "../../../src/kafka/broker/request.ts";
 import type { Clients } from "../../../src/kafka/cluster/connection.ts";
 import { KafkaProducer } from "../../../src/kafka/produce/producer.ts";
@@ -79,7 +79,7 @@ export class NumberingCluster {
   constructor() {
     const client = {
       shared: { any: (send: (broker: object) => unknown) => send(this.#broker(NODES[0])) },
-      createBroker: ({ host }: Address) => this.#broker(Number(host.replace("node-", ""))),
+      createBroker: ({ host }: BrokerAddress) => this.#broker(Number(host.replace("node-", ""))),
       destroy: () => undefined,
     };
     const clients = {

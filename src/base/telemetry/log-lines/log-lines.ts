@@ -11,17 +11,17 @@ import { STAGE_LINES } from "./stage-lines.ts";
 
 export const LOG_LINES = { ...RUN_LINES, ...KAFKA_LINES, ...STAGE_LINES } as const;
 
-type Lines = typeof LOG_LINES;
-export type LineName = keyof Lines;
-export type LineLevel = Lines[LineName]["levels"][number];
+type KnownLines = typeof LOG_LINES;
+export type LineName = keyof KnownLines;
+export type LineLevel = KnownLines[LineName]["levels"][number];
 
 /** The lines that can be written at a level. */
 export type LineAt<Level extends LineLevel> = {
-  [Name in LineName]: Level extends Lines[Name]["levels"][number] ? Name : never;
+  [Name in LineName]: Level extends KnownLines[Name]["levels"][number] ? Name : never;
 }[LineName];
 
-type Needed<Name extends LineName> = Lines[Name]["fields"][number];
-type Optional<Name extends LineName> = Lines[Name] extends {
+type Needed<Name extends LineName> = KnownLines[Name]["fields"][number];
+type Optional<Name extends LineName> = KnownLines[Name] extends {
   readonly optional: readonly (infer Field extends LogFieldName)[];
 }
   ? Field

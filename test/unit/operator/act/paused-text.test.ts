@@ -2,13 +2,13 @@
 
 import { expect, test } from "vitest";
 
-import { Expiring } from "../../../../src/operator/act/paused-text.ts";
+import { ExpiryCount } from "../../../../src/operator/act/paused-text.ts";
 
 const HOUR_MS = 3_600_000;
 const atMs = Date.parse("2026-03-01T10:00:00Z");
 
 function textOf(first: readonly (number | null)[], untilMs: number | null, isWhole = true) {
-  const expiring = new Expiring(4 * HOUR_MS, untilMs);
+  const expiring = new ExpiryCount(4 * HOUR_MS, untilMs);
   for (const each of first) expiring.add(each);
   return expiring.text(isWhole);
 }
@@ -40,7 +40,7 @@ test("what was not counted is not denied", () => {
 });
 
 test("programs get the same as an object", () => {
-  const expiring = new Expiring(4 * HOUR_MS, atMs + 4 * HOUR_MS);
+  const expiring = new ExpiryCount(4 * HOUR_MS, atMs + 4 * HOUR_MS);
   expect(expiring.json()).toEqual({ awaitingRetry: 0, expiring: 0, firstExpiresAt: null });
   for (const each of [atMs, null, atMs + HOUR_MS]) expiring.add(each);
   expect(expiring.json()).toEqual({
