@@ -79,8 +79,10 @@ const WRITTEN = {
         { url: "https://crm.example.com/v1/hook" },
       ],
       auth: { type: "oauth2", tokenUrl: TENANT, clientId: "c", clientSecret: "written" },
+      proxy: "http://me:${PASSWORD}@proxy.example.com:3128",
     },
   ],
+  delivery: { proxy: "http://me:written@proxy.example.com:3128/" },
 };
 const MORE = {
   destinations: [
@@ -104,7 +106,7 @@ describe.each(HELM_MAJORS)("Helm %i", (major) => {
   });
 
   test("names each secret that is written in the ConfigMap", async () => {
-    const extraEnv = ["WRITE_KEY", "API_KEY"].map((name) => ({ name, value: "x" }));
+    const extraEnv = ["WRITE_KEY", "API_KEY", "PASSWORD"].map((name) => ({ name, value: "x" }));
     const configFiles = { "more.yaml": MORE };
     const text = await notes(major, {}, { config: WRITTEN, configFiles, extraEnv });
     const named = text.matchAll(/- (.*) is in the ConfigMap\./g);
@@ -116,6 +118,7 @@ describe.each(HELM_MAJORS)("Helm %i", (major) => {
       "destinations.crm.endpoints.1.url",
       "destinations.crm.endpoints.0.headers.Authorization",
       "destinations.crm.auth.clientSecret",
+      "delivery.proxy",
       "console.token",
     ]);
     expect(text).not.toContain("static-token");

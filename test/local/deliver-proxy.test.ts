@@ -2,7 +2,7 @@
 // take more time or memory than an endpoint.
 
 import { expect, test } from "vitest";
-
+import type { Phases } from "../../src/router/destinations/port.ts";
 import { issue } from "../support/build/certificates.ts";
 import { endpointOf } from "../support/build/webhook-destination.ts";
 import {
@@ -12,6 +12,7 @@ import {
   respond,
 } from "../support/servers/forward-proxy.ts";
 import { type HttpClient, httpClient, outcome } from "../support/servers/http-client.ts";
+import { openedSender } from "../support/servers/opened-sender.ts";
 import { rawServer } from "../support/servers/raw-server.ts";
 import { tlsServer } from "../support/servers/tls-server.ts";
 
@@ -250,4 +251,60 @@ test("requests that are under way at the end were not sent, if there is no tunne
   await http.close();
   expect(await result).toMatch(/^the proxy /);
   await expect.poll(proxy.open).toBe(0);
+});
+
+test("the phases of a request include the tunnel", async () => {
+  await using secure = await tlsServer({ cert: own.cert, key: own.key });
+  await using proxy = await forwardProxy();
+  const urls = [`https://${NAME_OF_PROXY}:${secure.port}/`];
+  const auth = { type: "bearer", token: "t" } as const;
+  await using opened = await openedSender({ auth, urls }, { ca: ca.cert, proxy: proxy.url });
+  const phases: Phases = {};
+  expect(outcome(await opened.post(phases))).toBe(200);
+  const { openedMs, lookedUpMs, connectedMs, securedMs, sentMs, headMs } = phases;
+  const times = [openedMs, lookedUpMs, connectedMs, securedMs, sentMs, headMs];
+  expect(times.every((ms) => ms !== undefined)).toBe(true);
+  expect(times).toEqual(times.toSorted((a = 0, b = 0) => a - b));
+  // The name of the proxy was looked up.
+  expect(phases).toMatchObject({ isName: true, isSecure: true });
+});
+
+test("tokens are requested through the proxy, and a 401 counts if the proxy lets no second request through", async () => {
+  await using proxy = await forwardProxy();
+  let tokens = 0;
+  await using provider = await rawServer((socket) => {
+    tokens += 1;
+    const token = `{"access_token":"t${tokens}","expires_in":3600}`;
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${token.length}\r\n\r\n${token}`);
+  });
+  let requests = 0;
+  await using endpoint = await rawServer((socket) => {
+    requests += 1;
+    if (requests > 1) proxy.manner = (connection) => respond(connection, 403);
+    socket.end(
+      `HTTP/1.1 ${requests > 1 ? 401 : 200} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
+    );
+  });
+  const through = ({ url }: { url: string }) => url.replace("127.0.0.1", NAME_OF_PROXY);
+  const auth = {
+    ...({ type: "oauth2", tokenUrl: through(provider), clientId: "c", clientSecret: "s" } as const),
+    ...({
+      privateKey: null,
+      keyId: null,
+      scope: null,
+      credentialsIn: "header",
+      parameters: {},
+    } as const),
+  };
+  await using opened = await openedSender(
+    { auth, urls: [through(endpoint)] },
+    { proxy: proxy.url },
+  );
+  opened.sender.readiness?.isReady();
+  await opened.changed;
+  expect(outcome(await opened.post())).toBe(200);
+  expect(outcome(await opened.post())).toBe(401);
+  expect(requests).toBe(2);
+  expect(provider.received.join("").match(/POST/g)).toHaveLength(2);
+  expect(proxy.heads.length).toBe(4);
 });

@@ -66,17 +66,6 @@ export class ProxyError extends Error {
   override readonly name = "ProxyError";
 }
 
-/** A failure of the endpoint that the proxy reported. */
-class UnreachableError extends Error {
-  override readonly name = "UnreachableError";
-  readonly code: string;
-
-  constructor(message: string, code: string) {
-    super(message);
-    this.code = code;
-  }
-}
-
 type Coded = Error & { readonly code?: unknown };
 
 export class Tunnel {
@@ -119,12 +108,14 @@ export class Tunnel {
     const isEndpoints = status === 429 || (status >= 500 && status < 600);
     if (status >= 300 && !isEndpoints) return this.#error(statusText(status, this.proxy));
     this.#step = "done";
+    this.#head.forget();
     if (isEndpoints) {
       const code = status === 504 ? "ETIMEDOUT" : "EHOSTUNREACH";
-      return new UnreachableError(`the proxy responded ${status} to CONNECT`, code);
+      return Object.assign(new Error(`the proxy responded ${status} to CONNECT`), { code });
     }
     if (whole.length === length) return "open";
-    return new UnreachableError("the endpoint sent bytes before a request", "HPE_INVALID");
+    const code = "HPE_INVALID";
+    return Object.assign(new Error("the endpoint sent bytes before a request"), { code });
   }
 
   /** The error of a connection that ended with this one. */
