@@ -48,7 +48,7 @@ const SHOWN_MAX = 5;
  * survive.
  */
 export const AUDIENCE_FAULTS: readonly string[] = [
-  ...FAULT_KINDS.filter((kind) => kind !== "sick"),
+  ...FAULT_KINDS.filter((kind) => kind !== "sick" && kind !== "proxy"),
   ...["kill", "kill", "kill-all", "kill-all", "lose-disk", "lose-disk"],
 ];
 
@@ -74,6 +74,7 @@ export async function runAudienceChaos(options: ChaosOptions): Promise<ChaosResu
     members: programs,
     spare,
     setSick: () => undefined,
+    forward: null,
     exposures: [],
     busy: new Set(),
     fail: (says) => failures.push(says),

@@ -16,6 +16,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Kafka } from "../../src/kafka/port.ts";
 import type { Batch } from "../../src/router/destinations/webhook/settings.ts";
 import { createPrng, type Prng } from "../support/clock/prng.ts";
+import { forwardProxy } from "../support/servers/forward-proxy.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
 import {
   CLUSTER_FAULT_KINDS,
@@ -160,7 +161,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const around = stack.use(
     await (brokers === 1 ? oneBroker(programs, say) : threeBrokers(programs, random.fork(), say)),
   );
-  const config = configuration(all, receiver.baseUrl, brokers);
+  const forward = { proxy: stack.use(await forwardProxy()), outages: [] as Exposure[] };
+  const config = configuration(all, receiver.baseUrl, forward.proxy.url, brokers);
   const layout = random.pick(brokers === 1 ? LAYOUTS : CLUSTER_LAYOUTS);
   say(`programs: ${layout.join(" | ")}`);
   const member = (name: string, stages: string, index: number) => {
@@ -175,6 +177,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     members,
     spare: member("spare", WHOLE_PATH, PROGRAMS_MAX),
     setSick: tempers.setSick,
+    forward,
     exposures,
     busy: new Set(),
     fail,
@@ -185,27 +188,18 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   stack.defer(() => kafka.close());
   const reader = new TopicReader(kafka, journal, all);
   const losses: Loss[] = [];
-  const { cluster } = around;
-  if (cluster !== null) {
-    const replicas = LONELY_REPLICAS;
-    await cluster.look.create(topics.deliveries(LONELY), replicas);
-  }
-  const act: Actions =
-    cluster === null
-      ? { inject: (kind) => inject(kind, world), isGraceful, mend: () => around.broker.restart() }
-      : clusterActions(world, {
-          cluster,
-          reader,
-          losses,
-          setDoomed: tempers.setDoomed,
-          consumed: consumedTopics(all).map(([topic]) => topic),
-          brokers: Promise.resolve(),
-        });
+  const consumed = consumedTopics(all).map(([topic]) => topic);
+  const act = await actionsIn(around.cluster, world, {
+    ...{ reader, losses, consumed },
+    setDoomed: tempers.setDoomed,
+    brokers: Promise.resolve(),
+  });
   const injected = await live(world, act, { kafka, journal, starvation }, options);
   say("all is healed; waiting for the last deliveries");
   failures.push(...(await settle(world, reader)));
   const machine = { starvedMs: starvation.starvedMs, lastedMs: Date.now() - startedAtMs };
-  const result = judge(journal, injected, { exposures, losses, stalls, machine }, failures);
+  const circumstances = { exposures, losses, outages: forward.outages, stalls, machine };
+  const result = judge(journal, injected, circumstances, failures);
   if (result.broken.length > 0) return { ...result, logs: directory };
   stack.defer(() => rmSync(directory, { recursive: true, force: true }));
   return { ...result, logs: null };
@@ -224,8 +218,18 @@ interface Actions {
   readonly mend: () => Promise<void>;
 }
 
-function clusterActions(world: FaultWorld, more: Omit<ClusterWorld, keyof FaultWorld>): Actions {
-  const whole: ClusterWorld = Object.assign(world, more);
+/** @param cluster null if there is one broker. */
+async function actionsIn(
+  cluster: ClusterWorld["cluster"] | null,
+  world: FaultWorld,
+  more: Omit<ClusterWorld, keyof FaultWorld | "cluster">,
+): Promise<Actions> {
+  if (cluster === null) {
+    const mend = () => world.broker.restart();
+    return { inject: (kind) => inject(kind, world), isGraceful, mend };
+  }
+  await cluster.look.create(topics.deliveries(LONELY), LONELY_REPLICAS);
+  const whole: ClusterWorld = Object.assign(world, { ...more, cluster });
   return {
     inject: (kind) => injectInCluster(kind, whole),
     isGraceful: isGracefulInCluster,

@@ -15,6 +15,8 @@
  *   silence    its connections are silent for longer than that          the same
  *   cut        its connections to the broker are reset several times    the same
  *   broker     SIGKILL of a broker; a restart later                     the same
+ *   proxy      the forward proxy of a destination ends its tunnels,     what was in them
+ *              then refuses connections, rejects or ignores CONNECT
  *
  * `cluster-faults.ts` has the faults that need several brokers.
  */
@@ -22,6 +24,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Prng } from "../support/clock/prng.ts";
+import { type ForwardProxy, type ProxyManner, respond } from "../support/servers/forward-proxy.ts";
 import type { Member } from "./member.ts";
 import { SESSION_TIMEOUT_MS, TIMEOUT_MS } from "./setup.ts";
 import type { MortalBroker } from "./surroundings.ts";
@@ -47,6 +50,8 @@ export interface FaultWorld {
   /** A program with all stages that runs only while a fault needs it. */
   readonly spare: Member;
   readonly setSick: (isSick: boolean) => void;
+  /** The forward proxy, and when it was down; null if no destination has one. */
+  readonly forward: { readonly proxy: ForwardProxy; readonly outages: Exposure[] } | null;
   readonly exposures: Exposure[];
   /** Members that a fault affects at the moment. */
   readonly busy: Set<Member>;
@@ -154,7 +159,32 @@ const VIOLENT: Readonly<Record<string, Fault>> = {
     await world.broker.restart();
     over(REJOINED_MS);
   },
+  proxy: async (world) => {
+    const { random, forward } = world;
+    if (forward === null) return;
+    const { proxy, outages } = forward;
+    const over = expose(world, "proxy");
+    await proxy.stop();
+    over(AFTER_KILL_MS);
+    const fromMs = Date.now();
+    const failure = random.pick(PROXY_FAILURES);
+    if (failure !== null) {
+      proxy.manner = failure;
+      await proxy.start();
+    }
+    await sleep(random.integer(2_000, 20_000));
+    outages.push({ kind: "proxy", fromMs, toMs: Date.now() });
+    proxy.manner = "tunnel";
+    if (failure === null) await proxy.start();
+  },
 };
+
+const PROXY_FAILURES: readonly (ProxyManner | null)[] = [
+  null,
+  (socket) => respond(socket, 407),
+  (socket) => socket.resetAndDestroy(),
+  () => undefined,
+];
 
 const ALL: Readonly<Record<string, Fault>> = { ...GRACEFUL, ...VIOLENT };
 export const FAULT_KINDS: readonly string[] = Object.keys(ALL);

@@ -1,10 +1,11 @@
 /** Checks the journal of a run against the laws. */
 
+import { begunWithoutProxy } from "../support/worlds/ledger.ts";
 import type { Journal } from "./journal.ts";
 import { isExcused, outOfOrder, violations } from "./laws.ts";
 import { tooMany } from "./repetitions.ts";
 import { type Broken, history, type Injected, ledgerText } from "./report.ts";
-import { POLICY, recipientOf } from "./setup.ts";
+import { POLICY, PROXIED, recipientOf } from "./setup.ts";
 import { isNotedLate, type Stall, TOO_LONG_MS } from "./stalls.ts";
 import { type Exposure, type Law, type Loss, STARVED } from "./violation.ts";
 
@@ -18,6 +19,8 @@ export interface Judgement {
 export interface Circumstances {
   readonly exposures: readonly Exposure[];
   readonly losses: readonly Loss[];
+  /** When the forward proxy was down. */
+  readonly outages: readonly Exposure[];
   readonly stalls: readonly Stall[];
   readonly machine: { readonly starvedMs: number; readonly lastedMs: number };
 }
@@ -34,7 +37,7 @@ const HISTORIES_MAX = 3;
 export function judge(
   journal: Journal,
   injected: readonly Injected[],
-  { exposures, losses, stalls, machine }: Circumstances,
+  { exposures, losses, outages, stalls, machine }: Circumstances,
   failures: readonly string[],
 ): Judgement {
   const broken: Broken[] = [...failures, ...journal.strange, ...journal.unknown()].map((says) => ({
@@ -57,6 +60,11 @@ export function judge(
       else if (stallMs !== undefined && isNotedLate(entry.requests, blurs, stallMs)) unclear += 1;
       else broken.push({ entry, violation });
     }
+  }
+  for (const [entry] of deliveries) {
+    if (entry.destination !== PROXIED) continue;
+    for (const says of begunWithoutProxy(entry, outages))
+      broken.push({ entry, violation: { law: "unattempted", says } });
   }
   for (const violation of tooMany(deliveries, exposures)) broken.push({ entry: null, violation });
   for (const destination of ["healthy", "narrow"]) {

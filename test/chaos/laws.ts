@@ -6,6 +6,7 @@
  *   no attempt before the retry delay or `Retry-After`     the retry window would end first
  *   nothing leaves a delay topic before it is due          -
  *   no retry is scheduled without an attempt               the delivery is for one endpoint
+ *   no retry window starts while a forward proxy is down   - (`judge.ts`)
  *   no attempt after the retry window                      the program was frozen during the request
  *   nothing expires or is rejected without a reason        -
  *   nothing is done twice                                  it was done shortly before or during a

@@ -13,6 +13,7 @@
  *   every         two, both must         each like flaky, independently
  *   batch         one, up to 10 calls    like flaky for each call, with `responses: each`
  *   lines         one, up to 10 calls    rejects a batch with a call that it always rejects
+ *   proxied       one                    accepts everything, behind a forward proxy that fails sometimes
  *   lonely        one                    accepts everything; its topic has one replica
  *   doomed        one                    accepts everything, except during a fault with a hold;
  *                                        its topic is deleted sometimes
@@ -37,6 +38,9 @@ export const LONELY_REPLICAS = [[1], [2], [3]] as const;
 const PREFIX = "chaos.";
 export const topics = topicNames(PREFIX);
 const groups = groupNames(PREFIX);
+
+/** The destination behind the forward proxy. */
+export const PROXIED = "proxied";
 
 export interface ChaosEndpoint {
   readonly key: EndpointKey;
@@ -81,6 +85,7 @@ export function destinations(baseUrl: string, brokers = 1): readonly ChaosDestin
     destination("every", [endpoint("/every-a", "scripted"), endpoint("/every-b", "scripted")]),
     destination("batch", [endpoint("/batch", "scripted")], { format: "array", responses: "each" }),
     destination("lines", [endpoint("/lines", "poison")], { format: "ndjson", responses: "whole" }),
+    destination(PROXIED, [endpoint("/proxied", "healthy")]),
     ...(brokers === 1
       ? []
       : [
@@ -94,10 +99,15 @@ export function recipientOf({ id, deliver, endpoints }: ChaosDestination): Recip
   return { id, deliver, endpoints: endpoints.map(({ key }) => key) };
 }
 
-/** YAML for `switchyard run`. Environment variables set the brokers and the admin port. */
+/**
+ * YAML for `switchyard run`. Environment variables set the brokers and the admin port.
+ *
+ * @param proxy the URL of the forward proxy.
+ */
 export function configuration(
   all: readonly ChaosDestination[],
   baseUrl: string,
+  proxy: string,
   brokers = 1,
 ): string {
   return stringify({
@@ -119,6 +129,7 @@ export function configuration(
       endpoints: endpoints.map(({ path }) => ({ url: baseUrl + path })),
       messageIdHeader: true,
       attemptHeader: true,
+      ...(id === PROXIED ? { proxy } : {}),
     })),
     delivery: {
       timeout: `${TIMEOUT_MS}ms`,

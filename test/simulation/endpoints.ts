@@ -1,13 +1,13 @@
 /** Scripted endpoints that replace HTTP: their responses depend on chance and on the time. */
 
 import type { EndpointKey } from "../../src/domain/ids.ts";
-import type { SendResult } from "../../src/router/destinations/port.ts";
+import type { RequestResult, SendResult } from "../../src/router/destinations/port.ts";
 import type { HttpConnections, HttpPort } from "../../src/router/destinations/webhook/http-port.ts";
 import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
 import type { ManualClock, Scheduled } from "../support/clock/manual-clock.ts";
 import type { Prng } from "../support/clock/prng.ts";
 import type { Party } from "../support/memory-kafka/network.ts";
-import type { Ledger } from "../support/worlds/ledger.ts";
+import type { Exposure, Ledger } from "../support/worlds/ledger.ts";
 
 const TIMEOUT_MS = 5_000;
 
@@ -59,19 +59,23 @@ export class Endpoints {
   readonly #random: Prng;
   readonly #ledger: Ledger;
   readonly #behaviours: ReadonlyMap<EndpointKey, Behaviour>;
+  readonly #outages: ReadonlyMap<string, readonly Exposure[]>;
   /** Number of requests so far. */
   #requests = 0;
 
+  /** @param outages when the proxy of each destination is down. */
   constructor(
     clock: ManualClock,
     random: Prng,
     ledger: Ledger,
     behaviours: ReadonlyMap<EndpointKey, Behaviour>,
+    outages: ReadonlyMap<string, readonly Exposure[]> = new Map(),
   ) {
     this.#clock = clock;
     this.#random = random;
     this.#ledger = ledger;
     this.#behaviours = behaviours;
+    this.#outages = outages;
   }
 
   /** Returns the HTTP port of a process, which gets no more responses when the process is dead. */
@@ -80,11 +84,23 @@ export class Endpoints {
   }
 
   #open(process: Party, destination: WebhookDestination): HttpConnections {
-    const underWay = new Map<Scheduled, (result: SendResult) => void>();
+    const underWay = new Map<Scheduled, (result: RequestResult) => void>();
+    const respond = (result: RequestResult, done: (result: RequestResult) => void) => {
+      const scheduled = this.#clock.schedule(result.durationMs, () => {
+        underWay.delete(scheduled);
+        if (process.alive) done(result);
+      });
+      underWay.set(scheduled, done);
+    };
     return {
       update: () => undefined,
       send: (endpoint, request, done) => {
         if (!process.alive) return;
+        if (this.#isProxyDown(destination)) {
+          const durationMs = this.#random.pick([1, this.#random.integer(1, TIMEOUT_MS)]);
+          respond({ kind: "not-sent", error: "the proxy is down", durationMs }, done);
+          return;
+        }
         const calls = callsOf(request.headers);
         const scripted = this.#responseTo(endpoint.key, calls, request.readsResponse === true);
         const durationMs = scripted === "timeout" ? TIMEOUT_MS : this.#random.integer(2, 400);
@@ -101,11 +117,7 @@ export class Endpoints {
             .entry(messageId, destination.id)
             .requests.push({ endpoint: endpoint.key, attempt, atMs, endAtMs, status, unit });
         }
-        const scheduled = this.#clock.schedule(durationMs, () => {
-          underWay.delete(scheduled);
-          if (process.alive) done(resultOf(scripted, durationMs));
-        });
-        underWay.set(scheduled, done);
+        respond(resultOf(scripted, durationMs), done);
       },
       close: () => {
         for (const [scheduled, done] of underWay) {
@@ -116,6 +128,12 @@ export class Endpoints {
         return Promise.resolve();
       },
     };
+  }
+
+  #isProxyDown({ id }: WebhookDestination): boolean {
+    const nowMs = this.#clock.nowMs();
+    const outages = this.#outages.get(id) ?? [];
+    return outages.some(({ fromMs, toMs }) => nowMs >= fromMs && nowMs < toMs);
   }
 
   /** A response with a result for each call contains separate statuses. */

@@ -6,6 +6,8 @@
  *              a process lacks a destination for a while
  *   rough      processes are also killed; brokers are down, lose acknowledgments, remove members
  *
+ * In both, the proxies of some destinations are down for a while.
+ *
  * Failures end after five hours. After that, there is time to finish everything.
  */
 
@@ -18,6 +20,7 @@ import { ManualClock } from "../support/clock/manual-clock.ts";
 import { createPrng, type Prng } from "../support/clock/prng.ts";
 import { MemoryCluster } from "../support/memory-kafka/memory-kafka.ts";
 import {
+  begunWithoutProxy,
   type Exposure,
   isSettled,
   Ledger,
@@ -63,6 +66,8 @@ export class World {
   readonly #endpoints: Endpoints;
   readonly #destinations: readonly WebhookDestination[];
   readonly #behaviours: ReadonlyMap<EndpointKey, Behaviour>;
+  /** When the proxy of each destination is down. */
+  readonly #proxyOutages: ReadonlyMap<string, readonly Exposure[]>;
   readonly #config: ProcessConfig;
   readonly #sent: Sent[] = [];
   readonly #exposures: Exposure[] = [];
@@ -76,7 +81,14 @@ export class World {
     this.#destinations = destinations(this.#random.fork());
     this.#behaviours = this.#chooseBehaviours();
     const chance = this.#random.fork();
-    this.#endpoints = new Endpoints(clock, chance, this.#ledger, this.#behaviours);
+    this.#proxyOutages = this.#chooseProxyOutages(this.#random.fork());
+    this.#endpoints = new Endpoints(
+      clock,
+      chance,
+      this.#ledger,
+      this.#behaviours,
+      this.#proxyOutages,
+    );
     this.#config = configOf(this.#destinations);
     for (const name of [topics.calls, topics.deadLetters]) this.#cluster.createTopic(name, 2);
     for (const { id } of this.#destinations) {
@@ -118,6 +130,9 @@ export class World {
       for (const destination of this.#destinations) {
         const entry = this.#ledger.entry(messageId, destination.id);
         found.push(...violations(entry, recipientOf(destination), POLICY, this.#exposures));
+        const outages = this.#proxyOutages.get(destination.id) ?? [];
+        const begun = begunWithoutProxy(entry, outages);
+        found.push(...begun.map((what) => `${messageId} for ${destination.id}: ${what}`));
       }
     }
     if (weather === "calm") found.push(...this.#outOfOrder());
@@ -296,6 +311,18 @@ export class World {
           { kind: "poisoned" },
         ];
         return [key, this.#random.pick(behaviours)];
+      }),
+    );
+  }
+
+  #chooseProxyOutages(random: Prng): Map<string, readonly Exposure[]> {
+    return new Map(
+      this.#destinations.map(({ id }) => {
+        const outages = Array.from({ length: random.pick([0, 1, 3]) }, () => {
+          const fromMs = this.clock.nowMs() + random.integer(0, FAULTS_FOR_MS - HOUR_MS);
+          return { fromMs, toMs: fromMs + random.integer(1, random.pick([10, 3_600])) * SECOND_MS };
+        });
+        return [id, outages];
       }),
     );
   }

@@ -52,6 +52,21 @@ export interface Exposure {
   readonly toMs: number;
 }
 
+/**
+ * Finds retry windows that started while the proxy in front of all endpoints was down, although a request that is not
+ * sent is no attempt.
+ */
+export function begunWithoutProxy(
+  { beganAtMs }: Pick<Entry, "beganAtMs">,
+  outages: readonly Exposure[],
+): string[] {
+  return outages.flatMap(({ fromMs, toMs }) =>
+    beganAtMs
+      .filter((atMs) => atMs >= fromMs && atMs < toMs)
+      .map((atMs) => `its retry window began ${toMs - atMs} ms before the proxy was back`),
+  );
+}
+
 export class Ledger {
   readonly #entries = new Map<string, Entry>();
 

@@ -10,7 +10,7 @@ import { tooMany, tooOften } from "../../chaos/repetitions.ts";
 import { isNotedLate } from "../../chaos/stalls.ts";
 import { longestWait } from "../../chaos/starvation.ts";
 import { type Exposure, STARVED } from "../../chaos/violation.ts";
-import { type Recipient, windowBegan } from "../../support/worlds/ledger.ts";
+import { begunWithoutProxy, type Recipient, windowBegan } from "../../support/worlds/ledger.ts";
 
 const T = 1_770_000_000_000;
 const KEY = "a" as EndpointKey;
@@ -394,4 +394,11 @@ test("no graceful fault waits for a machine that is busy, and each for one that 
   const world = { exposures: [open] };
   closeAll(world);
   expect(world.exposures[0]?.toMs).toBeLessThan(far);
+});
+
+test("a retry window that starts while the proxy is down breaks a law, and one before or after it does not", () => {
+  const outages = [{ kind: "proxy", fromMs: T + 100, toMs: T + 200 }];
+  const begun = (atMs: number) =>
+    begunWithoutProxy(entry([], [written("delay", atMs, { retryCount: 1 })]), outages).length;
+  expect([99, 100, 199, 200].map(begun)).toEqual([0, 1, 1, 0]);
 });
