@@ -172,9 +172,10 @@ function plan(
     return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
   }
   const live = open.filter(({ key }) => !gates.isGone(key, nowMs));
-  if (live.length === 0) return noneLeft(stored);
+  const [firstLive] = live;
+  if (firstLive === undefined) return noneLeft(stored);
   if (live.every(({ key }) => gates.isCut(key, nowMs)))
-    return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
+    return { kind: "wait", endpoint: firstLive.key, untilMs: endAtMs };
   const isLast = nowMs > lastAfterMs(policy, endAtMs);
   const { notBeforeMs } = stored;
   if (notBeforeMs !== null && notBeforeMs > nowMs && !isLast) {

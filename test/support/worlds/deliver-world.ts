@@ -2,6 +2,7 @@
 
 import { createMetrics } from "../../../src/base/telemetry/instruments.ts";
 import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";
+import { endpointKey } from "../../../src/domain/destination.ts";
 import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { delayName, groupNames, topicNames } from "../../../src/domain/topics.ts";
@@ -13,6 +14,8 @@ import {
 } from "../../../src/router/control/follow-operator-actions.ts";
 import {
   earlyReleaseRecord,
+  forgetRecord,
+  goneKey,
   pauseRecord,
   resumeRecord,
 } from "../../../src/router/control/operator-actions.ts";
@@ -218,8 +221,12 @@ export class DeliverWorld {
     await this.settle(READ_MS);
   }
 
-  async resume(destination = CRM): Promise<void> {
-    this.cluster.append(resumeRecord(topics.operatorActions, destination));
+  /** @param gone the URLs of endpoints that get requests again. */
+  async resume(destination = CRM, gone: readonly string[] = []): Promise<void> {
+    const { operatorActions } = topics;
+    this.cluster.append(resumeRecord(operatorActions, destination));
+    for (const key of gone.map((url) => goneKey(destination, endpointKey(url))))
+      this.cluster.append(forgetRecord(operatorActions, key));
     await this.settle(READ_MS);
   }
 

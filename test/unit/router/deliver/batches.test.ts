@@ -443,3 +443,16 @@ test.each([
   const limits = calls === null ? null : { calls, bytes: 1_024, waitMs: 250 };
   expect(partitionRecordsMax(limits)).toBe(records);
 });
+
+test("with `responses: each`, a 410 for one call rejects that call, and the endpoint is not gone", () => {
+  const world = new World({}, { responses: "each" }).fetched(range(0, 6));
+  world.respond(response(207, [{ status: 200 }, { status: 410 }, { status: 200 }]));
+  expect(world.finalStates).toEqual({ "0/1": "dead-letter" });
+  expect(world.work.endpoints()).toMatchObject([{ unavailable: null }]);
+  world.respond(response(410));
+  expect(world.finalStates).toEqual({
+    ...Object.fromEntries(["0/1", "0/3", "0/4", "0/5"].map((id) => [id, "dead-letter"])),
+  });
+  expect(world.work.endpoints()).toMatchObject([{ unavailable: { reason: "gone" } }]);
+  expect(world.calls).toHaveLength(2);
+});

@@ -227,6 +227,12 @@ test("an endpoint is gone and the other one unavailable: as if there was only th
   expect(prepared(leftOf(HOUR_MS), { turn: "retry", gates })).toMatchObject({ kind: "wait" });
 });
 
+test("an endpoint is gone, and the proxy of the other one fails: the delivery waits for the other one", () => {
+  const gates = { ...gone(A), isCut: (key: EndpointKey) => key === B };
+  const wait = { kind: "wait", endpoint: B, untilMs: NOW_MS + HOUR_MS };
+  expect(prepared(leftOf(HOUR_MS), { turn: "retry", gates })).toEqual(wait);
+});
+
 test("while all endpoints are gone, a delivery waits until its window ends", () => {
   const given = { turn: "retry", gates: gone(A, B) } as const;
   const wait = { kind: "wait", endpoint: A, untilMs: NOW_MS + HOUR_MS };
