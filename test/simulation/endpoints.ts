@@ -18,6 +18,8 @@ export type Behaviour =
   | { readonly kind: "flaky"; readonly failure: number }
   | { readonly kind: "down"; readonly untilMs: number }
   | { readonly kind: "rejecting" }
+  /** Responds 410 to every request during this time. */
+  | { readonly kind: "gone"; readonly fromMs: number; readonly untilMs: number }
   /** Rejects some calls, and each batch with one of them. */
   | { readonly kind: "poisoned" };
 
@@ -142,7 +144,8 @@ export class Endpoints {
     const isPoisoned = (call: SentCall) =>
       behaviour?.kind === "poisoned" && isPoison(call.messageId);
     const scripted = this.#responseOf(key);
-    if (!isEach || typeof scripted === "string" || this.#random.chance(0.2)) {
+    const isWhole = typeof scripted === "string" || scripted.status === 410;
+    if (!isEach || isWhole || this.#random.chance(0.2)) {
       return calls.some(isPoisoned) ? { status: 400, retryAfter: null } : scripted;
     }
     const each = calls.map((call) => {
@@ -161,6 +164,11 @@ export class Endpoints {
         return ok;
       case "rejecting":
         return { status: 400, retryAfter: null };
+      case "gone": {
+        const nowMs = this.#clock.nowMs();
+        const isGone = behaviour.fromMs <= nowMs && nowMs < behaviour.untilMs;
+        return isGone ? { status: 410, retryAfter: null } : ok;
+      }
       case "down":
         return this.#clock.nowMs() < behaviour.untilMs ? this.#failure() : ok;
       case "flaky":

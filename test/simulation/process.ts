@@ -3,6 +3,9 @@
 import type { Clock } from "../../src/base/runtime/clock.ts";
 import type { Metrics } from "../../src/base/telemetry/instruments.ts";
 import type { Log } from "../../src/base/telemetry/log.ts";
+import { patienceMs } from "../../src/kafka/cluster/kafka-error.ts";
+import { followOperatorActions } from "../../src/router/control/follow-operator-actions.ts";
+import type { OperatorActions } from "../../src/router/control/operator-action-state.ts";
 import { type DelayConfig, startDelay } from "../../src/router/delay/stage.ts";
 import { type DeliverConfig, startDeliver } from "../../src/router/deliver/stage.ts";
 import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
@@ -23,10 +26,15 @@ export interface ProcessConfig {
 
 const CLOSE_LIMIT_MS = 5_000;
 
+interface Controlled {
+  readonly operatorActions?: OperatorActions;
+}
+
 export class SimulatedProcess {
   readonly #kafka: MemoryKafka;
   readonly #stages: Promise<RunningStage[]>;
   readonly #producer;
+  #operatorActions: Disposable | null = null;
   #isStopping = false;
 
   constructor(
@@ -35,6 +43,7 @@ export class SimulatedProcess {
     endpoints: Endpoints,
     config: ProcessConfig,
     onFatal: (error: Error) => void,
+    operatorActionsTopic: string | null = null,
   ) {
     this.#kafka = kafka;
     this.#producer = kafka.producer();
@@ -46,11 +55,23 @@ export class SimulatedProcess {
       metrics: idleMetrics,
       onFatal,
     };
-    this.#stages = Promise.all([
-      startRoute(deps, config.route),
-      startDeliver({ ...deps, transport: webhookTransport(endpoints.from(kafka)) }, config.deliver),
-      startDelay(deps, config.delay),
-    ]);
+    const transport = webhookTransport(endpoints.from(kafka));
+    const start = (controlled: Controlled = {}) =>
+      Promise.all([
+        startRoute(deps, config.route),
+        startDeliver({ ...deps, ...controlled, transport }, config.deliver),
+        startDelay({ ...deps, ...controlled }, config.delay),
+      ]);
+    if (operatorActionsTopic === null) {
+      this.#stages = start();
+      return;
+    }
+    const operatorActions = followOperatorActions(
+      { ...deps, isUnreachable: () => false, patienceMs },
+      operatorActionsTopic,
+    );
+    this.#operatorActions = operatorActions;
+    this.#stages = operatorActions.known.then(() => start({ operatorActions }));
   }
 
   /** True if the process was neither killed nor requested to stop. */
@@ -73,6 +94,7 @@ export class SimulatedProcess {
   async stop(): Promise<void> {
     this.#isStopping = true;
     await Promise.all((await this.#stages).map((stage) => stage[Symbol.asyncDispose]()));
+    this.#operatorActions?.[Symbol.dispose]();
     await this.#producer.close(CLOSE_LIMIT_MS);
     await this.#kafka.close();
   }
