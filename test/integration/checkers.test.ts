@@ -130,7 +130,7 @@ async function python(requirement: string, args: string, context: TestContext): 
 }
 
 // Ingest responds slowly to invalid requests, so `npm test` omits most of them, and paths that are other names.
-const LESS = "--max-examples=20 --phases=fuzzing --exclude-path-regex=^/v1/([bitpsga]|import)$";
+const LESS = "--max-examples=10 --phases=fuzzing --exclude-path-regex=^/v1/([bitpsga]|import)$";
 const MORE = "--max-examples=500 --phases=examples,coverage,fuzzing";
 
 test.for([

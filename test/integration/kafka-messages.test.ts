@@ -28,7 +28,7 @@ import {
   type Us,
 } from "../support/worlds/kafka-messages.ts";
 
-const BODIES = Number(process.env.SWITCHYARD_MESSAGE_BODIES ?? 4_000);
+const BODIES = Number(process.env.SWITCHYARD_MESSAGE_BODIES ?? 2_000);
 const SEED = Number(process.env.SWITCHYARD_MESSAGE_SEED ?? Date.now() % 1_000_000);
 /** For a request that waits forever. */
 const LIMIT_MS = 20_000;

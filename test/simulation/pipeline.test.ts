@@ -9,7 +9,7 @@ import { expect, test } from "vitest";
 
 import { World } from "./world.ts";
 
-const SEEDS = Number(process.env.SWITCHYARD_SIMULATION_SEEDS ?? 25);
+const SEEDS = Number(process.env.SWITCHYARD_SIMULATION_SEEDS ?? 15);
 const ONLY = process.env.SWITCHYARD_SIMULATION_SEED;
 const seeds = ONLY === undefined ? [...Array(SEEDS).keys()] : [Number(ONLY)];
 

@@ -17,6 +17,7 @@ const LONG_AND_SMALL: readonly string[] = [
   ...["cluster", "kafka-security", "kafka-listeners", "kafka-topics", "ingest-outage"],
   ...["drill", "process-clock", "reload-crash", "tutorial"],
   ...["local-cluster", "attacks", "expiring-events", "control", "procedures", "chaos-audience"],
+  ...["endpoint-news", "routes-missing", "deliver-soak", "kafka-contract", "schema-outage"],
 ];
 
 /** The fields that decide the order. */
