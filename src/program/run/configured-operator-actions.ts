@@ -15,6 +15,7 @@ import {
   type RunningOperatorActions,
 } from "../../router/control/follow-operator-actions.ts";
 import type { Health } from "./health.ts";
+import { StartInterruptedError } from "./wait-for-cluster.ts";
 
 /** The stages that carry out operator actions or exchange state with other processes. */
 const CONTROLLED: readonly StageName[] = ["route", "deletion", "deliver", "delay"];
@@ -25,15 +26,19 @@ interface OperatorActionsDeps {
   readonly log: Log;
   readonly health: Health;
   readonly clock: Clock;
+  /** Ends the wait for the actions. */
+  readonly signal: AbortSignal;
 }
 
 /**
  * Resolves when the actions have been read, or if they cannot be read at the moment; with null if no stage carries out
  * operator actions.
+ *
+ * @throws StartInterruptedError if the signal aborts before.
  */
 export async function configuredOperatorActions(
   config: Config,
-  { kafka, cluster, log, health, clock }: OperatorActionsDeps,
+  { kafka, cluster, log, health, clock, signal }: OperatorActionsDeps,
   stages: readonly StageName[],
 ): Promise<RunningOperatorActions | null> {
   if (!stages.some((stage) => CONTROLLED.includes(stage))) return null;
@@ -42,6 +47,13 @@ export async function configuredOperatorActions(
   const deps = { kafka, log, clock, isUnreachable, patienceMs };
   const operatorActions = followOperatorActions(deps, topic);
   health.add({ name: "operator-actions", healthProblems: operatorActions.healthProblems });
+  const stop = () => operatorActions[Symbol.dispose]();
+  signal.addEventListener("abort", stop);
   await operatorActions.known;
+  signal.removeEventListener("abort", stop);
+  if (signal.aborted) {
+    stop();
+    throw new StartInterruptedError("interrupted while reading operator actions");
+  }
   return operatorActions;
 }

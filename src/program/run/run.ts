@@ -122,7 +122,8 @@ async function runStages(
   if (!(await patiently(() => ensureTopics(config, kafka.admin, log, signal)))) return 0;
   const shared = { kafka, producer, clock, log, metrics, rerouting, keeper };
   using announcing = await announceProcess(() => current, { ...shared, health }, stages);
-  using actions = await configuredOperatorActions(config, { ...shared, cluster, health }, stages);
+  const controlled = { ...shared, cluster, health, signal };
+  using actions = await configuredOperatorActions(config, controlled, stages);
   if (actions !== null) announcing.compare(actions);
   const fatal = Promise.withResolvers<Error>();
   const deps = { ...shared, onFatal: fatal.resolve, ...present({ schemas, tracing, actions }) };
