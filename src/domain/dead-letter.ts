@@ -18,7 +18,8 @@ export const DEAD_LETTER_REASONS = {
   "invalid-sync": "The record on `audience-syncs` violates the protocol.",
   "invalid-deletion": "The record on `deletion-requests` is not a valid request.",
   "too-large": "A record that had to be written is larger than the broker allows.",
-  rejected: "Every endpoint responded with a status that is not retried.",
+  rejected:
+    "Every endpoint responded with a status that is not retried, or had responded 410 to another request.",
   cancelled: "An operator canceled the deliveries that waited for the destination.",
   expired: "No endpoint accepted the delivery within its retry window.",
 } as const;

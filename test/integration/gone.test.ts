@@ -93,6 +93,15 @@ async function settledOf(world: World, destination: string, ...paths: string[]):
   return new Set([...ids, ...paths.flatMap((path) => callsAt(world, path))]).size;
 }
 
+/** The operator events about endpoints that are gone: kinds and destinations. */
+async function eventsOf({ recordsIn }: World): Promise<readonly string[]> {
+  const events = (await recordsIn("operator-events")).map(({ value }) => {
+    const { type, subject } = JSON.parse(`${value}`) as { type: string; subject: string };
+    return `${type.replace("switchyard.destination.", "")} ${subject}`;
+  });
+  return [...new Set(events)].filter((event) => event.startsWith("endpoints_")).toSorted();
+}
+
 /** The calls of each user arrived in the order of their numbers. Processes that were killed have repeated some of them. */
 function expectOrder(ids: readonly string[]): void {
   const numbers = [...new Set(ids)].map((id) => Number(id.slice(1)));
@@ -118,14 +127,9 @@ test("no process sends requests to what is gone, also after both were killed; re
   const anyIds = () => new Set([...callsAt(started, "/any-1"), ...callsAt(started, "/any-2")]);
   await expect.poll(() => anyIds().size).toBe(all.length);
   expect(countsOf(started)).toEqual(counts);
-  const events = async () =>
-    (await started.recordsIn("operator-events"))
-      .map(({ key }) => `${key}`)
-      .filter((key) => key.startsWith("destination.endpoints_gone/"))
-      .toSorted();
-  await expect
-    .poll(events)
-    .toEqual(["alone", "batched", "moved"].map((id) => `destination.endpoints_gone/${id}`));
+  const three = ["alone", "batched", "moved"];
+  const reported = (kind: string) => three.map((id) => `${kind} ${id}`);
+  await expect.poll(() => eventsOf(started)).toEqual(reported("endpoints_gone"));
 
   await Promise.all(first.map((program) => program.kill()));
   // Processes that were killed repeat what they had not committed.
@@ -161,4 +165,6 @@ test("no process sends requests to what is gone, also after both were killed; re
   expectOrder([...callsAt(started, "/moved"), ...callsAt(started, "/new")]);
   expect(receiver.at("/moved").length).toBe(counts[FIRST.indexOf("/moved")]);
   for (const program of second) await expect.poll(() => goneFor(program)).toEqual(["any", "every"]);
+  const both = [...reported("endpoints_available"), ...reported("endpoints_gone")];
+  await expect.poll(() => eventsOf(started)).toEqual(both);
 });

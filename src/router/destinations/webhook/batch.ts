@@ -15,9 +15,11 @@
  *   2xx, `responses: whole`                          all accepted                           no
  *   2xx, `responses: each`, a readable list          each by its own status, as `judge.ts`  no
  *                                                    judges it; the response's Retry-After
- *                                                    applies to calls with 429 or 503
+ *                                                    applies to calls with 429 or 503, and a
+ *                                                    410 to its call alone
  *   2xx, `responses: each`, anything else            all accepted; counted as unreadable    no
  *   408, 425, 429, 5xx, or no response               all to be retried                      no
+ *   410                                              all rejected; the endpoint is gone     no
  *   413 or another 4xx, and it has several calls     none judged                            yes
  *   413 or another 4xx, and it has one call          rejected                               no
  *   3xx, 600 or more                                 all rejected                           no
