@@ -171,11 +171,15 @@ function plan(
   if (holdCause(destination) !== null || gates.stopped(nowMs) !== null) {
     return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
   }
-  const live = open.filter(({ key }) => !gates.isGone(key, nowMs));
-  const [firstLive] = live;
-  if (firstLive === undefined) return noneLeft(stored);
-  if (live.every(({ key }) => gates.isCut(key, nowMs)))
-    return { kind: "wait", endpoint: firstLive.key, untilMs: endAtMs };
+  let firstLeft: EndpointKey | null = null;
+  let isCut = true;
+  for (const { key } of open) {
+    if (gates.isGone(key, nowMs)) continue;
+    firstLeft ??= key;
+    isCut &&= gates.isCut(key, nowMs);
+  }
+  if (firstLeft === null) return noneLeft(stored);
+  if (isCut) return { kind: "wait", endpoint: firstLeft, untilMs: endAtMs };
   const isLast = nowMs > lastAfterMs(policy, endAtMs);
   const { notBeforeMs } = stored;
   if (notBeforeMs !== null && notBeforeMs > nowMs && !isLast) {

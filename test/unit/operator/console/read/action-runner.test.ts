@@ -1,6 +1,6 @@
 // The action runner on a Kafka in memory: the records that each action writes, and its text.
 
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { type Delivery, deliveryHeaders } from "../../../../../src/domain/delivery.ts";
 import { endpointKey } from "../../../../../src/domain/destination.ts";
 import type { DestinationId, EndpointKey } from "../../../../../src/domain/ids.ts";
@@ -11,6 +11,7 @@ import { createActionRunner } from "../../../../../src/operator/console/read/act
 import {
   goneRecord,
   type OperatorAction,
+  pauseRecord,
   readOperatorAction,
 } from "../../../../../src/router/control/operator-actions.ts";
 import { config } from "../../../../support/build/config-source.ts";
@@ -34,6 +35,11 @@ delivery: { retryDelays: [10s] }
 const topics = topicNames("sw.");
 const NOW = "2026-03-01T09:00:00.000Z";
 const LATER = "2030-03-01T09:00:00.000Z";
+
+const PAUSE = {
+  ...{ destination: "crm" as DestinationId, sinceMs: Date.parse(NOW) },
+  ...{ by: "command", untilMs: null },
+};
 
 let cluster: MemoryCluster;
 let finish: <Value>(promise: Promise<Value>) => Promise<Value>;
@@ -167,6 +173,18 @@ test("a resume says which endpoints get requests again", async () => {
     ...["gone", "gone", "resume", "forget-gone", "forget-gone"],
   ]);
   expect(await resume()).toMatch(/^Not paused: crm\./);
+});
+
+test("if the operator actions cannot be read, a resume removes what there may be", async () => {
+  const kafka = cluster.connect();
+  vi.spyOn(kafka, "read").mockImplementation(() => {
+    throw new Error("unreadable");
+  });
+  const current = () => ({ config: CONFIG });
+  runner = createActionRunner({ current, useKafka: (work) => work(kafka) });
+  cluster.append(pauseRecord(topics.operatorActions, PAUSE));
+  expect((await act({ action: "resume", destination: "crm" })).said).toBe("Resumed: crm.");
+  expect(operations().map(({ kind }) => kind)).toEqual(["pause", "resume", "forget-gone"]);
 });
 
 test("a retry or a cancel of nothing says so", async () => {
