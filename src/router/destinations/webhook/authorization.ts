@@ -80,7 +80,7 @@ export function maskSecrets(bytes: Buffer, secrets: readonly string[], isCut: bo
   return masked.fill(MASK, masked.length - size);
 }
 
-interface Parts {
+interface SecretParts {
   readonly secrets: readonly string[];
   /** The first two bytes of all parts: few texts have them, so most characters need only this check. */
   readonly heads: ReadonlySet<number>;
@@ -90,9 +90,9 @@ interface Parts {
 }
 
 /** Only these are kept, because those of all destinations would take too much memory. */
-let lastParts: Parts | null = null;
+let lastParts: SecretParts | null = null;
 
-function partsOf(secrets: readonly string[]): Parts {
+function partsOf(secrets: readonly string[]): SecretParts {
   if (lastParts?.secrets === secrets) return lastParts;
   const byLength = new Map<number, Set<string>>();
   const starts = new Set<string>();
