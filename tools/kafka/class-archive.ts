@@ -4,13 +4,23 @@
  *
  *   the archive                                      then
  *   is missing                                       it is written; other processes wait
+ *   is missing, and the directory cannot be written  brokers start without it
  *   could not be written: it is an empty file        it is not used, and not written again
  *   does not fit, such as with another class path    Java ignores it
  *   is of another Java                               it has another name
  */
 
 import { createHash } from "node:crypto";
-import { existsSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 
 import type { JavaChoice } from "./choose.ts";
@@ -23,7 +33,7 @@ export async function ensureClassArchive(
   write: (file: string) => Promise<void>,
 ): Promise<void> {
   const archive = archivePath(choice);
-  if (existsSync(archive) || !existsSync(choice.jars)) return;
+  if (existsSync(archive) || !isWritable(choice.jars)) return;
   using _lock = await holdLock(`${archive}.lock`, signal, () => undefined);
   if (existsSync(archive)) return;
   const partial = `${archive}.partial`;
@@ -49,4 +59,13 @@ function archivePath({ java, jars }: JavaChoice): string {
   const version = `${path} ${statSync(path).mtimeMs}`;
   const name = createHash("sha256").update(version).digest("hex").slice(0, 8);
   return join(jars, `classes-${name}.jsa`);
+}
+
+function isWritable(directory: string): boolean {
+  try {
+    accessSync(directory, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
