@@ -2,7 +2,7 @@
  * Switchyard's deliver stage as a contestant of `bench deliver`: the real stage with a real Kafka and
  * real sockets. Accepted calls are counted.
  *
- *   node bench/deliver-switchyard.ts <in flight> <units> <warm-up units> <url> <brokers> <topic prefix> <log level>
+ *   node bench/deliver-switchyard.ts <in flight> <units> <warm-up units> <url> <brokers> <topic prefix> <log level> [proxy]
  */
 
 import { systemClock } from "../src/base/runtime/clock.ts";
@@ -20,6 +20,7 @@ import { benchKafka } from "./workbench.ts";
 
 const [inFlight = "", units = "", warmUp = "", url = "", brokers = "", prefix = "", level = ""] =
   process.argv.slice(2);
+const proxy = process.argv[9] ?? null;
 const warmUpUnits = Number(warmUp);
 const total = Number(units) + warmUpUnits;
 
@@ -31,7 +32,7 @@ const http = createHttp({
   timeoutMs: 5_000,
   allowNetworks: [loopback],
   connectionMaxAgeMs: 60_000,
-  ...{ ca: null, proxy: null, proxyCa: null },
+  ...{ ca: null, proxy, proxyCa: null },
 });
 const meter = createMeter();
 const finished = Promise.withResolvers<void>();
