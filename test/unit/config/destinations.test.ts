@@ -204,3 +204,15 @@ test.each([
   expect(problems(yaml)).toEqual([]);
   expect(config(yaml).kafka.brokers).toEqual(["kafka-1:9092"]);
 });
+
+test.each([
+  ["proxy.example.com:3128", "start with http:// or https://"],
+  ["http://proxy.example.com:3128/hook", "end with the port"],
+  ["http://me:p/w@proxy.example.com:3128", "percent-encode"],
+  ["http://me@proxy.example.com:3128", "write user:password@"],
+  ["http://me:p%w@proxy.example.com:3128", "percent-encoded"],
+  ["http://proxy.example.com", "add the port"],
+  ["http://proxy.example.com:99999", "check the host and the port"],
+])("the proxy %s is rejected with a hint", (proxy, hint) => {
+  expect(problems(webhook(`proxy: "${proxy}"`))[0]?.hint).toContain(hint);
+});

@@ -96,6 +96,14 @@ test.each([
 });
 
 test.each([
+  ["none", "none"],
+  ["http://me:hunter2@proxy.example.com:3128", "http://(hidden)@proxy.example.com:3128"],
+])("config print shows a destination's proxy %s as %s", (proxy, shown) => {
+  const text = printed(SMALL.replace("type: webhook,", `type: webhook, proxy: "${proxy}",`));
+  expect(text).toContain(`proxy: ${shown}\n`);
+});
+
+test.each([
   ["fifteen-letters", 1],
   ["whsec_c2hvcnQ=", 1],
   ["sixteen-letters!", 0],

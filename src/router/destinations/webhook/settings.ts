@@ -154,6 +154,7 @@ const signingKeyText: Decoder<string> = {
 const ownProxy = proxyUrl("a URL with a port such as http://proxy.example.com:3128, or none");
 const proxyOrNone: Decoder<string> = {
   ...ownProxy,
+  show: (raw) => (raw === NO_PROXY ? raw : ownProxy.show(raw)),
   decode: (raw, place) => (raw === NO_PROXY ? raw : ownProxy.decode(raw, place)),
 };
 
