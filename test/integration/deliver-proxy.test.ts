@@ -124,15 +124,23 @@ test("another proxy, and none, apply from the next request, and old tunnels are 
   await publish(1);
   await expect.poll(() => hook.taken.length).toBe(2);
   expect([one.heads.length, other.heads.length]).toEqual([1, 1]);
+  // A proxy that fails is replaced.
+  await other.stop();
+  await publish(1);
+  await program.logged("endpoint.proxy-failed");
+  await reload(config(one));
+  await expect.poll(() => hook.taken.length).toBe(3);
+  await program.logged("endpoint.proxy-works");
+  expect([one.heads.length, other.heads.length]).toEqual([2, 1]);
   // Only the proxy knows the name, so without it the request cannot be sent.
-  await reload(config(other, { proxy: "none" }));
+  await reload(config(one, { proxy: "none" }));
   await publish(1);
   await expect
     .poll(() =>
       program.sample('switchyard_delivery_requests_total{destination="crm",outcome="dns"}'),
     )
     .toBe(1);
-  expect([one.heads.length, other.heads.length]).toEqual([1, 1]);
+  expect([one.heads.length, other.heads.length]).toEqual([2, 1]);
   expect(JSON.stringify(program.lines)).not.toContain(PASSWORD);
 });
 

@@ -104,6 +104,7 @@ export class EndpointGates implements Gates {
         this.#find(key) ??
         new EndpointGate(key, new CircuitBreaker(concurrency, this.#mark), this.#retryWindowMs);
       gate.breaker.allow(concurrency);
+      gate.proxy.probeSoon();
       gate.setGone(gone.get(key) ?? null);
       return gate;
     });

@@ -14,6 +14,9 @@
  *   the same, and has a higher ID               none, because that process waits for this one (`endpoint-news.ts`)
  *   that the proxy works                        the gate opens
  *
+ * New settings of the destination and operator actions make the next probe due immediately, in every process, because
+ * the proxy may be another one.
+ *
  * So the process with the lowest ID sends the probes, and another one takes over when no more reports arrive. A process
  * whose gate is open ignores reports of failures, because the cause may be in the other process.
  */
@@ -35,7 +38,7 @@ export class ProxyGate {
   #failure: ProxyFailure | null = null;
   /** The time between the last failure and the next probe. */
   #waitMs = 0;
-  /** When the next probe is due. Changed by `failed` and `heardFailure`. */
+  /** When the next probe is due. Changed by `failed`, `heardFailure` and `probeSoon`. */
   #untilMs = 0;
   #isProbing = false;
 
@@ -55,6 +58,11 @@ export class ProxyGate {
   start(): number | null {
     this.#isProbing = this.#failure !== null;
     return this.#isProbing ? PROBE_MAX_MS : null;
+  }
+
+  /** Makes the next probe due now. */
+  probeSoon(): void {
+    this.#untilMs = 0;
   }
 
   /** Call when a request was not sent. Returns the time until the next probe; null if the result changes nothing. */

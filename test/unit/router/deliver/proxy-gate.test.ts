@@ -115,6 +115,27 @@ test("while the proxy fails, deliveries wait without an attempt, and then go in 
   expect(world.finished).toHaveLength(5);
 });
 
+test("new settings are tried with the next request, while a probe in progress goes on", () => {
+  const world = new DispatchWorld(webhookDestination({}));
+  world.fetched(range(2, "k"));
+  for (let probes = 1; probes <= 5; probes += 1) {
+    world.respond(NOT_SENT);
+    if (probes < 5) world.advance(8_000);
+  }
+  const sinceMs = world.work.hold()?.sinceMs;
+  expect(world.open).toHaveLength(0);
+  world.work.update(webhookDestination({}));
+  expect(world.open).toHaveLength(1);
+  world.work.update(webhookDestination({}));
+  expect(world.open).toHaveLength(1);
+  world.respond(NOT_SENT);
+  expect(world.work.hold()).toMatchObject({ reason: "proxy", sinceMs });
+  world.work.update(webhookDestination({}));
+  world.respond(ACCEPTED).respond(ACCEPTED);
+  expect(world.work.hold()).toBe(null);
+  expect(world.attempted.map(({ delivery }) => delivery.attempt)).toEqual([0, 0]);
+});
+
 test("a batch that was not sent is put together again", () => {
   const batch = {
     calls: 3,
