@@ -79,7 +79,9 @@ export function openSocket(
   ready: (error: Error | null) => void,
 ): BoundedStream {
   const { hostname: host, port } = target;
+  // Contexts are created first, because they throw if the configured files are unusable.
   const context = target.protocol === "https:" ? options.secureContext() : null;
+  const proxyContext = options.proxy?.secureContext?.() ?? null;
   // IP addresses are not resolved, so no lookup checks them.
   const isBlocked = isIP(host) !== 0 && !options.allowAddress(host);
   const proxy = isBlocked ? null : options.proxy;
@@ -109,7 +111,7 @@ export function openSocket(
   };
   tcp.once("connect", () => {
     if (tunnel === null) connected(tcp);
-    else reachThrough(socket, tunnel, connected);
+    else reachThrough(socket, tunnel, proxyContext, connected);
   });
   if (isBlocked) {
     socket.destroy(new AddressBlockedError("requests to the endpoint's address are blocked"));
@@ -143,15 +145,15 @@ function openTcp(
 function reachThrough(
   socket: BoundedStream,
   tunnel: Tunnel,
+  secureContext: SecureContext | null,
   connected: (reaching: Socket) => void,
 ): void {
-  const { hostname, secureContext } = tunnel.proxy;
   if (secureContext === null) {
     socket.openTunnel(tunnel, connected);
     return;
   }
   tunnel.startTls();
-  const tls = startTls(socket.tcp, hostname, secureContext(), 0, { last: null });
+  const tls = startTls(socket.tcp, tunnel.proxy.hostname, secureContext, 0, { last: null });
   socket.secure(tls, () => socket.openTunnel(tunnel, connected));
 }
 

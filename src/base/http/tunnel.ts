@@ -98,10 +98,13 @@ export class Tunnel {
   /** Takes the bytes of each read. Returns null if more are needed, and otherwise the error, or `open`. */
   take(bytes: Buffer): Error | "open" | null {
     this.#bytesLeft -= bytes.length + READ_BYTES;
-    if (this.#bytesLeft < 0) return this.#error("sent too much before the end of its response");
     const final = this.#interim.take(bytes);
     const whole = final === null ? null : this.#head.take(final);
-    if (whole === null) return null;
+    if (whole === null) {
+      return this.#bytesLeft < 0
+        ? this.#error("sent too much before the end of its response")
+        : null;
+    }
     const read = this.#head.read();
     if (read === null) return this.#error("sent something other than a response to CONNECT");
     const { status, bytes: length } = read;

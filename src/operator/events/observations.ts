@@ -95,8 +95,10 @@ function onHold(
 ): Observation {
   const base = { kind, subject: id } as const;
   if (hold?.reason !== reason) {
-    const isStill = hold?.reason === "paused" || hold?.reason === "disabled";
-    return { ...base, is: isStill ? "unknown" : "not-so", sinceMs: nowMs, data: {} };
+    // While no request is due for another reason, nothing shows whether this one is over.
+    const others = reason === "proxy" ? ["paused", "disabled", "token"] : ["paused", "disabled"];
+    const is = others.includes(hold?.reason ?? "") ? "unknown" : "not-so";
+    return { ...base, is, sinceMs: nowMs, data: {} };
   }
   const sinceMs = Date.parse(hold.since);
   const is = nowMs - sinceMs >= afterMs ? "so" : "unknown";

@@ -49,10 +49,10 @@ export async function configuredOperatorActions(
   health.add({ name: "operator-actions", healthProblems: operatorActions.healthProblems });
   const stop = () => operatorActions[Symbol.dispose]();
   signal.addEventListener("abort", stop);
+  if (signal.aborted) stop();
   await operatorActions.known;
   signal.removeEventListener("abort", stop);
   if (signal.aborted) {
-    stop();
     throw new StartInterruptedError("interrupted while reading operator actions");
   }
   return operatorActions;

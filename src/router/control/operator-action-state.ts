@@ -70,7 +70,6 @@ export interface OperatorActions {
   readonly onNews: (listener: (news: EndpointNews) => void) => () => void;
 }
 
-/** The state of processes that do not read the topic: there are no operator actions. */
 /** The operator actions that concern a destination, apart from pauses. */
 export interface Controls {
   /** Those of the kind `retry` are ignored. */
@@ -80,6 +79,7 @@ export interface Controls {
 
 export const NO_CONTROLS: Controls = { earlyReleases: NONE, gone: NOTHING_GONE };
 
+/** The state of processes that do not read the topic: there are no operator actions. */
 export const NO_OPERATOR_ACTIONS: OperatorActions = {
   pauseOf: () => null,
   earlyReleasesOf: () => NONE,
@@ -136,13 +136,13 @@ export class KnownOperatorActions {
         const { destination, endpoint, atMs: goneAtMs } = operation.gone;
         const known = this.#gone.get(destination) ?? new Map<EndpointKey, number>();
         if (!known.has(endpoint) && !this.#hasRoom()) return false;
-        this.#gone.set(destination, new Map(known).set(endpoint, goneAtMs));
+        this.#gone.set(destination, known.set(endpoint, goneAtMs));
         return true;
       }
       case "forget-gone": {
-        const known = new Map(this.#gone.get(operation.destination));
-        if (known.delete(operation.endpoint)) this.#count -= 1;
-        this.#gone.set(operation.destination, known);
+        const known = this.#gone.get(operation.destination);
+        if (known?.delete(operation.endpoint)) this.#count -= 1;
+        if (known?.size === 0) this.#gone.delete(operation.destination);
         return true;
       }
       case "release":

@@ -167,7 +167,7 @@ export class Attempt {
   #name: UnitName | null = null;
   /** The number of requests in progress. */
   #pending = 0;
-  /** True if a request of the current round was not sent. */
+  /** True if a request was not sent. */
   #isUnsent = false;
   /** Added when a request ends; taken when the round has ended. */
   #splits = NO_SPLITS;
@@ -202,7 +202,6 @@ export class Attempt {
     const { sender, observer } = parts;
     const prepared = sender.prepare(sent, nowMs);
     this.#prepared = prepared;
-    this.#isUnsent = false;
     this.#name = sender.nameOf(prepared);
     for (const endpoint of endpoints) {
       const ticket = limits.gates.admit(endpoint.key, nowMs, this.#turn);
@@ -297,7 +296,7 @@ export class Attempt {
     const { timer } = parts;
     for (let [part] = this.#rest; part !== undefined; [part] = this.#rest) {
       const nowMs = timer.nowMs();
-      const waitMs = limits.rate.take(nowMs, part.endpoints.length);
+      const waitMs = this.#isUnsent ? 0 : limits.rate.take(nowMs, part.endpoints.length);
       if (waitMs > 0) {
         timer.after(waitMs, () => {
           this.#proceed(timer.nowMs());
@@ -307,6 +306,12 @@ export class Attempt {
       }
       this.#rest = this.#rest.slice(1);
       this.#calls = part.calls;
+      if (this.#isUnsent) {
+        // Deliveries of the part may follow others that were put back.
+        for (const call of part.calls) add(call, part.endpoints.map(skipped));
+        this.#decide(part.calls, nowMs);
+        continue;
+      }
       this.#send(part.endpoints, part.calls.map(measuredOf), nowMs);
       if (this.#pending > 0) return;
       this.#decide(this.#calls, nowMs);

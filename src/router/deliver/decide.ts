@@ -245,20 +245,16 @@ export function expired(
 }
 
 export function allRejected(delivery: Delivery): Output {
-  return {
-    kind: "dead-letter",
-    reason: "rejected",
-    error: `every endpoint rejected it; the last attempt: ${delivery.lastOutcome ?? "none"}`,
-    delivery,
-  };
+  return rejectedWith("every endpoint rejected it", delivery);
 }
 
 /** The output if each endpoint of the delivery has rejected it or is gone. */
 export function noneLeft(delivery: Delivery): Output {
-  return {
-    kind: "dead-letter",
-    reason: "rejected",
-    error: `no endpoint is left: each has rejected it, or had responded 410 to another request; the last attempt: ${delivery.lastOutcome ?? "none"}`,
-    delivery,
-  };
+  const why = "each has rejected it, or had responded 410 to another request";
+  return rejectedWith(`no endpoint is left: ${why}`, delivery);
+}
+
+function rejectedWith(why: string, delivery: Delivery): Output {
+  const error = `${why}; the last attempt: ${delivery.lastOutcome ?? "none"}`;
+  return { kind: "dead-letter", reason: "rejected", error, delivery };
 }

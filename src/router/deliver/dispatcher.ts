@@ -138,6 +138,7 @@ export class Dispatcher implements AttemptHost {
     this.#units.update();
     this.#settings = settingsOf(destination, this.#settings.policy);
     gates.update(this.#settings.keys, concurrency, gone);
+    gates.probeProxies(this.parts.timer.nowMs());
     this.#queue.releaseAll();
     slots.allow(concurrency);
     rate.limit(requestsPerSecond);

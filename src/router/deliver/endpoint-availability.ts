@@ -104,10 +104,14 @@ export class EndpointGates implements Gates {
         this.#find(key) ??
         new EndpointGate(key, new CircuitBreaker(concurrency, this.#mark), this.#retryWindowMs);
       gate.breaker.allow(concurrency);
-      gate.proxy.probeSoon();
       gate.setGone(gone.get(key) ?? null);
       return gate;
     });
+  }
+
+  /** Proxies that fail are probed now. */
+  probeProxies(nowMs: number): void {
+    for (const { proxy } of this.#gates) proxy.probeNow(nowMs);
   }
 
   has(endpoint: EndpointKey): boolean {
@@ -229,7 +233,7 @@ export class EndpointGates implements Gates {
     const after = gate.breaker.state;
     if (after !== before) this.#observer.circuitChanged(endpoint, after);
     if (admission.kind !== "go") return null;
-    const forMs = gate.proxy.start();
+    const forMs = gate.proxy.start(nowMs);
     if (forMs !== null) this.#observer.tell(endpoint, { news: "proxy-fails", forMs });
     return admission.ticket;
   }
@@ -242,7 +246,7 @@ export class EndpointGates implements Gates {
     if (gate === undefined) return;
     const state = gate.breaker.withdraw(ticket);
     if (state !== null) this.#observer.circuitChanged(endpoint, state);
-    const before = gate.proxy.failure;
+    const before = gate.proxy.failure(nowMs);
     const forMs = gate.proxy.failed(error, nowMs);
     if (forMs === null) return;
     if (before?.error !== error) this.#observer.proxyChanged(endpoint, error);
@@ -256,6 +260,7 @@ export class EndpointGates implements Gates {
     if (gate.proxy.passed()) {
       this.#observer.proxyChanged(endpoint, null);
       this.#observer.tell(endpoint, { news: "proxy-works", forMs: 0 });
+      this.probeProxies(nowMs);
     }
     const isSuccess = outcome.kind !== "retry";
     if (outcome.kind === "rejected" && outcome.isGone === true && gate.respondedGone(nowMs))

@@ -107,7 +107,7 @@ export class EndpointGate {
   unavailability(nowMs: number): DestinationHold | null {
     const goneSinceMs = this.goneSinceMs(nowMs);
     if (goneSinceMs !== null) return { reason: "gone", sinceMs: goneSinceMs, untilMs: null };
-    const { failure } = this.proxy;
+    const failure = this.proxy.failure(nowMs);
     if (failure !== null) {
       const { sinceMs, untilMs, error } = failure;
       return { reason: "proxy", sinceMs, untilMs: Math.max(untilMs, nowMs), error };

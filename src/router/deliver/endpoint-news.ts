@@ -13,8 +13,8 @@
  *   reads that a proxy fails, from a process with a   nothing, because that process waits for this one
  *   higher ID
  *
- * No record is written while all endpoints work; otherwise, at most one record per endpoint is written per second
- * (`endpoint-availability.ts`). No offset waits for these records.
+ * No record is written while all endpoints work; otherwise, at most one per second about an endpoint, and two for each
+ * probe of a proxy (`endpoint-availability.ts`). No offset waits for these records.
  */
 
 import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
@@ -44,7 +44,7 @@ export interface TellTo {
 
 export class NewsOfEndpoints implements Disposable {
   readonly #to: TellTo;
-  /** The records that are not written yet, by key: a later report about an endpoint replaces an earlier one. */
+  /** The records that are not written yet: a later report replaces an earlier one. */
   readonly #unwritten = new Map<string, OutgoingRecord>();
   readonly #end: () => void;
   #isWriting = false;
@@ -60,20 +60,22 @@ export class NewsOfEndpoints implements Disposable {
 
   tell(destination: DestinationId, id: string, endpoint: EndpointKey, news: News): void {
     const reported = { destination, id, endpoint, process: this.#to.process, ...news };
-    this.#write(endpointRecord(this.#to.topic, reported));
+    // News of a proxy does not replace news of the endpoint.
+    const about = news.news.startsWith("proxy") ? "proxy" : "endpoint";
+    this.#write(about, endpointRecord(this.#to.topic, reported));
   }
 
   gone(gone: GoneEndpoint): void {
-    this.#write(goneRecord(this.#to.topic, gone));
+    this.#write("endpoint", goneRecord(this.#to.topic, gone));
   }
 
+  /** No news is passed on any more. What was reported is still written, as long as the producer is open. */
   [Symbol.dispose](): void {
     this.#end();
-    this.#unwritten.clear();
   }
 
-  #write(record: OutgoingRecord): void {
-    this.#unwritten.set(`${record.key}`, record);
+  #write(about: string, record: OutgoingRecord): void {
+    this.#unwritten.set(`${about} ${record.key}`, record);
     void this.#writeAll();
   }
 

@@ -11,7 +11,6 @@
  *   its requests is missing, its proxy fails, or its
  *   endpoints are gone
  *   every endpoint has rejected it, or is gone           dead letter, rejected
- *   the proxy fails in front of each of the others       wait
  *   its not-before is in the future, and a retry delay   schedule a retry after that delay
  *   ends within the window
  *   all endpoints are available                          attempt at all of them
@@ -30,9 +29,9 @@
  * Only configured endpoints that have not rejected the delivery count. If the destination had `any` when an endpoint
  * rejected it, and has `every` now, that endpoint counts too, because it must get the call or a dead letter of its own.
  * Which endpoint is the only one of a delivery is decided again each time (`domain/endpoint-name.ts`), and the records
- * that follow name it as it is configured then. An endpoint is unavailable while its
- * Retry-After time lasts or its circuit is open, and gone after it responded 410. While all endpoints are unavailable, the destination is on
- * hold (`endpoint-availability.ts`), so only two kinds of deliveries are prepared: those for a single
+ * that follow name it as it is configured then. An endpoint is unavailable while its Retry-After time lasts, its circuit
+ * is open or the proxy in front of it fails, and gone after it responded 410. While all endpoints are unavailable, the
+ * destination is on hold (`endpoint-availability.ts`), so only two kinds of deliveries are prepared: those for a single
  * endpoint, and those that were attempted before.
  *
  * The retry window starts with the first attempt. A delivery for one endpoint of `deliver: every` keeps the window of
@@ -171,15 +170,7 @@ function plan(
   if (holdCause(destination) !== null || gates.stopped(nowMs) !== null) {
     return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
   }
-  let firstLeft: EndpointKey | null = null;
-  let isCut = true;
-  for (const { key } of open) {
-    if (gates.isGone(key, nowMs)) continue;
-    firstLeft ??= key;
-    isCut &&= gates.isCut(key, nowMs);
-  }
-  if (firstLeft === null) return noneLeft(stored);
-  if (isCut) return { kind: "wait", endpoint: firstLeft, untilMs: endAtMs };
+  if (open.every(({ key }) => gates.isGone(key, nowMs))) return noneLeft(stored);
   const isLast = nowMs > lastAfterMs(policy, endAtMs);
   const { notBeforeMs } = stored;
   if (notBeforeMs !== null && notBeforeMs > nowMs && !isLast) {
@@ -239,7 +230,9 @@ function planWithout(
   if (isShare || turn === "queue") return postponed;
   const [first] = open;
   assert(first !== undefined);
-  return { kind: "wait", endpoint: first.key, untilMs: lastMs };
+  const uncut = open.find(({ key }) => !gates.isCut(key, nowMs));
+  if (uncut === undefined) return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
+  return { kind: "wait", endpoint: uncut.key, untilMs: lastMs };
 }
 
 function waitedFor(
@@ -251,7 +244,8 @@ function waitedFor(
   const still = holdCause(destination) ?? gates.stopped(nowMs);
   if (still !== null) return still;
   if (endpoints.some(({ key }) => gates.onHoldUntilMs(key, nowMs) > nowMs)) return "retry-after";
-  return endpoints.some(({ key }) => gates.isFailing(key)) ? "circuit-open" : "late";
+  if (endpoints.some(({ key }) => gates.isFailing(key))) return "circuit-open";
+  return endpoints.some(({ key }) => gates.isCut(key, nowMs)) ? "proxy" : "late";
 }
 
 /** The delivery in terms of the current configuration. @param only the only endpoint to request; null if there is none. */

@@ -4,18 +4,21 @@
  *
  *   a request                                   result
  *   is not sent, while the gate is open         the gate closes; a probe is due after 1 s
- *   is not sent, as the probe                   the next probe is due after twice as long, at most 8 s
+ *   is not sent, as the probe                   the next probe is due after twice as long, at most 8 s after this one
+ *                                               started
  *   gets beyond the proxy, as the probe         the gate opens
- *   had started before the gate closed          its result changes nothing, unless a probe is in progress
+ *   had started before the gate closed          its result changes nothing; no probe starts before it has ended
+ *
+ *   the settings change, or a request to        the next probe is due now
+ *   another endpoint of the destination gets
+ *   beyond the proxy
  *
  *   another process reports                     result if the gate is closed
  *   a probe, or that its request failed, and    this process waits until the other one must have reported the result
  *   has a lower ID                              of that probe, or its next probe
  *   the same, and has a higher ID               none, because that process waits for this one (`endpoint-news.ts`)
+ *   the same, for 30 s                          this process sends a probe of its own, because its settings may differ
  *   that the proxy works                        the gate opens
- *
- * New settings of the destination and operator actions make the next probe due immediately, in every process, because
- * the proxy may be another one.
  *
  * So the process with the lowest ID sends the probes, and another one takes over when no more reports arrive. A process
  * whose gate is open ignores reports of failures, because the cause may be in the other process.
@@ -28,6 +31,11 @@ const PROBE_MAX_MS = 5_000;
 /** How long a report may take. */
 const REPORT_LATE_MS = 1_500;
 
+/** Without a probe of its own for as long, a process no longer waits for those of others. */
+const ALONE_AFTER_MS = 30_000;
+/** A probe that has been due for as long is not sent, because no delivery waits. */
+const IDLE_AFTER_MS = 1_000;
+
 interface ProxyFailure {
   readonly sinceMs: number;
   readonly error: string;
@@ -36,54 +44,59 @@ interface ProxyFailure {
 export class ProxyGate {
   /** The last failure. Set by `failed`, and to null when the gate opens. */
   #failure: ProxyFailure | null = null;
-  /** The time between the last failure and the next probe. */
+  /** The time between two probes, and the start of the last one or, before the first probe, the failure. */
   #waitMs = 0;
-  /** When the next probe is due. Changed by `failed`, `heardFailure` and `probeSoon`. */
+  #probedAtMs = 0;
+  /** When the next probe is due. Changed by `failed`, `heardFailure` and `probeNow`. */
   #untilMs = 0;
   #isProbing = false;
+  /** The number of requests in progress. */
+  #inProgress = 0;
 
   isClosed(nowMs: number): boolean {
     return this.closedUntilMs(nowMs) > nowMs;
   }
 
-  /** Before this time, no request may start. Infinite while a probe is in progress, and 0 if one may start now. */
+  /** Before this time, no request may start. Infinite while a request has to end first, and 0 if one may start now. */
   closedUntilMs(nowMs: number): number {
     if (this.#failure === null) return 0;
-    if (this.#isProbing) return Number.POSITIVE_INFINITY;
+    if (this.#inProgress > 0) return Number.POSITIVE_INFINITY;
     // More than the longest wait would remain only if the clock was set back.
     return this.#untilMs - nowMs > WAIT_MAX_MS + REPORT_LATE_MS ? 0 : this.#untilMs;
   }
 
   /** Call when a request starts. If requests have failed, it is the probe: returns the time until it has ended; or null. */
-  start(): number | null {
+  start(nowMs: number): number | null {
+    this.#inProgress += 1;
     this.#isProbing = this.#failure !== null;
-    return this.#isProbing ? PROBE_MAX_MS : null;
-  }
-
-  /** Makes the next probe due now. */
-  probeSoon(): void {
-    this.#untilMs = 0;
+    if (!this.#isProbing) return null;
+    this.#probedAtMs = nowMs;
+    return PROBE_MAX_MS;
   }
 
   /** Call when a request was not sent. Returns the time until the next probe; null if the result changes nothing. */
   failed(error: string, nowMs: number): number | null {
+    this.#inProgress = Math.max(0, this.#inProgress - 1);
     if (this.#failure !== null && !this.#isProbing) return null;
+    if (this.#failure === null) this.#probedAtMs = nowMs;
     this.#waitMs = this.#failure === null ? FIRST_WAIT_MS : Math.min(2 * this.#waitMs, WAIT_MAX_MS);
     this.#failure = { sinceMs: this.#failure?.sinceMs ?? nowMs, error };
-    this.#untilMs = nowMs + this.#waitMs;
+    this.#untilMs = Math.max(nowMs, this.#probedAtMs + this.#waitMs);
     this.#isProbing = false;
-    return this.#waitMs;
+    return this.#untilMs - nowMs;
   }
 
   /** Call when a request got beyond the proxy. Returns true if the gate opens. */
   passed(): boolean {
+    this.#inProgress = Math.max(0, this.#inProgress - 1);
     return this.#isProbing && this.#open();
   }
 
   /** A process with a lower ID reports that its probe has ended, or that its next probe is due, after `forMs`. */
   heardFailure(forMs: number, nowMs: number): void {
     if (this.#failure === null || this.#isProbing) return;
-    this.#untilMs = nowMs + Math.min(forMs, WAIT_MAX_MS) + REPORT_LATE_MS;
+    const laterMs = nowMs + Math.min(forMs, WAIT_MAX_MS) + REPORT_LATE_MS;
+    this.#untilMs = Math.min(laterMs, this.#probedAtMs + ALONE_AFTER_MS);
   }
 
   /** Another process got beyond the proxy. Returns true if the gate opens. */
@@ -91,9 +104,18 @@ export class ProxyGate {
     return this.#failure !== null && this.#open();
   }
 
-  /** The series of failures, and when the next probe is due; null if the gate is open. */
-  get failure(): (ProxyFailure & { readonly untilMs: number }) | null {
-    return this.#failure && { ...this.#failure, untilMs: this.#untilMs };
+  /** The next probe is due now, because something has changed. */
+  probeNow(nowMs: number): void {
+    this.#untilMs = Math.min(this.#untilMs, nowMs);
+  }
+
+  /**
+   * The series of failures, and when the next probe is due; null if the gate is open, or if nothing has been there to
+   * probe with.
+   */
+  failure(nowMs: number): (ProxyFailure & { readonly untilMs: number }) | null {
+    const isIdle = this.#inProgress === 0 && nowMs > this.#untilMs + IDLE_AFTER_MS;
+    return this.#failure === null || isIdle ? null : { ...this.#failure, untilMs: this.#untilMs };
   }
 
   #open(): true {

@@ -44,6 +44,8 @@ export class Queue {
   readonly #slots: SlotScheduler;
   readonly #stillUntilMs: (nowMs: number) => number | null;
   readonly #onHeld: (untilMs: number) => void;
+  /** True if the destination was on hold regardless of its endpoints' circuits when `next` was called last. */
+  #wasStill = false;
   readonly #ordered = { queue: new KeyedOrder(), retry: new KeyedOrder() };
   /**
    * Deliveries that were selected and then put back. There can be several, because an endpoint that becomes
@@ -80,9 +82,12 @@ export class Queue {
   /** Returns the next delivery that may start, and marks it as started. */
   next(nowMs: number): InFlight | undefined {
     if (this.#slots.isFull) return undefined;
+    const stillUntilMs = this.#stillUntilMs(nowMs);
+    // Retries wait for one of their endpoints, but another one may be available first.
+    if (this.#wasStill && stillUntilMs === null) this.releaseAll();
+    this.#wasStill = stillUntilMs !== null;
     const due = this.#due.shift();
     if (due !== undefined) return due;
-    const stillUntilMs = this.#stillUntilMs(nowMs);
     if (stillUntilMs !== null) {
       if (stillUntilMs < Number.POSITIVE_INFINITY) this.#onHeld(stillUntilMs);
       return this.#nextOf("retry");

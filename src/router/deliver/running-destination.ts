@@ -164,7 +164,9 @@ export class RunningDestination implements AsyncDisposable {
     const { health } = this.#report;
     // A process without partitions makes no attempts, so it needs no token.
     const missing = health.partitions === 0 ? null : (this.#sender.readiness?.hold() ?? null);
-    return health.still ?? missing ?? this.#dispatcher.hold();
+    const hold = this.#dispatcher.hold();
+    const isFirst = hold?.reason === "gone" || hold?.reason === "proxy";
+    return health.still ?? (isFirst ? hold : (missing ?? hold));
   }
 
   /** Applies settings and pauses together when either of them changes. */

@@ -231,7 +231,7 @@ export class Authorized implements HttpConnections, Readiness {
   /** Sends a request whose token has reached the end of its lifetime since `isReady` returned true. */
   async #sendLate(exchange: Exchange, keeper: TokenKeeper | undefined): Promise<void> {
     const token = (await keeper?.obtain()) ?? null;
-    if (keeper === undefined || token === null || this.#isClosed) exchange.done(NOT_SENT);
+    if (keeper === undefined || token === null || this.#isClosed) exchange.done(NO_TOKEN);
     else this.#sendFirst(exchange, keeper, token);
   }
 
@@ -306,7 +306,7 @@ interface First {
   readonly result: SendResult;
 }
 
-const NOT_SENT: SendResult = { kind: "no-response", cause: "other", durationMs: 0 };
+const NO_TOKEN: SendResult = { kind: "no-response", cause: "other", durationMs: 0 };
 
 const STEPS = ["openedMs", "lookedUpMs", "connectedMs", "securedMs", "sentMs", "headMs"] as const;
 

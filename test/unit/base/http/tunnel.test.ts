@@ -51,6 +51,7 @@ test.each<[string, readonly string[], string | null]>([
   ["499", ["HTTP/1.1 499 X\r\n\r\n"], `${P} responded 499 to CONNECT`],
   ["500", ["HTTP/1.1 500 X\r\n\r\n"], "EHOSTUNREACH"],
   ["504", ["HTTP/1.1 504 X\r\n\r\n"], "ETIMEDOUT"],
+  ["502 with a long page", [`HTTP/1.1 502 X\r\n\r\n${"x".repeat(16_364)}`], "EHOSTUNREACH"],
   ["599", ["HTTP/1.1 599 X\r\n\r\n"], "EHOSTUNREACH"],
   ["600", ["HTTP/1.1 600 X\r\n\r\n"], `${P} responded 600 to CONNECT`],
   ["101", ["HTTP/1.1 101 X\r\n\r\n"], ODD],

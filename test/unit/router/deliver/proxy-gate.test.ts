@@ -12,6 +12,7 @@ const ERROR = "the proxy proxy.example.com:3128 refused the connection";
 
 function closed(): ProxyGate {
   const gate = new ProxyGate();
+  gate.start(0);
   expect(gate.failed(ERROR, 0)).toBe(1_000);
   return gate;
 }
@@ -23,30 +24,62 @@ test("probes are due after 1, 2, 4 and then every 8 s, one at a time", () => {
     expect(gate.isClosed(nowMs + waitMs - 1)).toBe(true);
     nowMs += waitMs;
     expect(gate.isClosed(nowMs)).toBe(false);
-    expect(gate.start()).toBe(5_000);
+    expect(gate.start(nowMs)).toBe(5_000);
     expect(gate.isClosed(nowMs)).toBe(true);
     expect(gate.closedUntilMs(nowMs)).toBe(Number.POSITIVE_INFINITY);
     gate.failed(ERROR, nowMs);
   }
-  expect(gate.failure).toEqual({ sinceMs: 0, error: ERROR, untilMs: nowMs + 8_000 });
+  expect(gate.failure(nowMs)).toEqual({ sinceMs: 0, error: ERROR, untilMs: nowMs + 8_000 });
+});
+
+test("probes of a proxy that hangs start 8 s after one another, although each takes 5 s", () => {
+  const gate = closed();
+  for (const [atMs, leftMs] of [
+    [1_000, 0],
+    [6_000, 0],
+    [11_000, 3_000],
+    [19_000, 3_000],
+  ] as const) {
+    expect(gate.isClosed(atMs)).toBe(false);
+    gate.start(atMs);
+    expect(gate.failed(ERROR, atMs + 5_000)).toBe(leftMs);
+  }
 });
 
 test("a probe that passes opens the gate, and the next failure starts with 1 s again", () => {
   const gate = closed();
-  gate.start();
+  gate.start(1_000);
   gate.failed(ERROR, 1_000);
-  gate.start();
+  gate.start(3_000);
   expect(gate.passed()).toBe(true);
-  expect(gate.failure).toBe(null);
+  expect(gate.failure(3_000)).toBe(null);
   expect(gate.isClosed(3_000)).toBe(false);
   expect(gate.failed(ERROR, 4_000)).toBe(1_000);
 });
 
-test("requests that started before the gate closed change nothing", () => {
-  const gate = closed();
-  expect(gate.failed("another", 500)).toBe(null);
+test("requests that started before the gate closed change nothing, and delay the probe until they have ended", () => {
+  const gate = new ProxyGate();
+  for (let request = 0; request < 3; request += 1) gate.start(0);
+  gate.failed(ERROR, 0);
+  expect(gate.closedUntilMs(4_000)).toBe(Number.POSITIVE_INFINITY);
+  expect(gate.failed("another", 4_000)).toBe(null);
   expect(gate.passed()).toBe(false);
-  expect(gate.failure).toEqual({ sinceMs: 0, error: ERROR, untilMs: 1_000 });
+  expect(gate.isClosed(4_000)).toBe(false);
+  expect(gate.failure(1_500)).toEqual({ sinceMs: 0, error: ERROR, untilMs: 1_000 });
+});
+
+test("the next probe is due at once when something has changed", () => {
+  const gate = closed();
+  gate.probeNow(400);
+  expect(gate.isClosed(400)).toBe(false);
+});
+
+test("a probe that nothing waits for ends the hold, but not the gate", () => {
+  const gate = closed();
+  expect(gate.failure(2_000)).toMatchObject({ error: ERROR });
+  expect(gate.failure(2_001)).toBe(null);
+  expect(gate.start(60_000)).toBe(5_000);
+  expect(gate.failure(60_001)).toMatchObject({ sinceMs: 0 });
 });
 
 test("a process that hears of another one's probes waits for them, and takes over when they end", () => {
@@ -58,14 +91,21 @@ test("a process that hears of another one's probes waits for them, and takes ove
   expect(gate.isClosed(13_500)).toBe(false);
 });
 
+test("a process does not wait for another one's probes for more than 30 s", () => {
+  const gate = closed();
+  for (let atMs = 500; atMs < 30_000; atMs += 8_000) gate.heardFailure(8_000, atMs);
+  expect(gate.closedUntilMs(29_999)).toBe(30_000);
+  expect(gate.isClosed(30_000)).toBe(false);
+});
+
 test("reports do not close an open gate, do not end a probe, and open a closed gate", () => {
   const gate = new ProxyGate();
-  expect(gate.start()).toBe(null);
+  expect(gate.start(0)).toBe(null);
   gate.heardFailure(1_000, 0);
   expect(gate.isClosed(0)).toBe(false);
   expect(gate.heardSuccess()).toBe(false);
   gate.failed(ERROR, 0);
-  gate.start();
+  gate.start(1_000);
   gate.heardFailure(1_000, 1_000);
   expect(gate.closedUntilMs(1_000)).toBe(Number.POSITIVE_INFINITY);
   expect(gate.heardSuccess()).toBe(true);
@@ -203,4 +243,67 @@ test("a retry whose window ends while the proxy fails expires, and says why", ()
   expect(world.written).toMatchObject([{ kind: "dead-letter", reason: "expired" }]);
   expect(world.written[0]).toMatchObject({ error: expect.stringContaining("the proxy failed") });
   expect(world.attempted).toEqual([]);
+});
+
+const A_AND_B = ["https://a.example.com/", "https://b.example.com/"];
+
+test("every: a share of an endpoint that the proxy forbids goes back to a delay topic, and holds up no other", () => {
+  const world = new DispatchWorld(webhookDestination({ deliver: "every", urls: A_AND_B }));
+  world.fetched(range(1)).respond(NOT_SENT).respond(ACCEPTED);
+  const [first] = world.written;
+  expect(first).toMatchObject({ kind: "retry" });
+  const headers = first?.outgoing.headers ?? [];
+  world.fetched([{ ...recordAt(1), headers }], "retry");
+  expect(world.open).toEqual([]);
+  expect(world.written).toHaveLength(2);
+  expect(world.work.hold()).toBe(null);
+});
+
+test("any: retries that waited for the proxy go to the first endpoint behind it that is reached", () => {
+  const world = new DispatchWorld(webhookDestination({ urls: A_AND_B }));
+  const delivery = { attempt: 1, retryCount: 1, firstAttemptAtMs: world.nowMs };
+  const retries = [1, 2, 3].map((offset) => recordAt(offset, { delivery }));
+  world.fetched(range(1)).respond(NOT_SENT).respond(NOT_SENT);
+  world.fetched(retries, "retry");
+  expect(world.work.hold()).toMatchObject({ reason: "proxy" });
+  world.advance(1_000);
+  while (world.open.length > 0) {
+    world.respond(world.open[0]?.url === A_AND_B[0] ? NOT_SENT : ACCEPTED);
+  }
+  expect(world.finished.toSorted()).toEqual(["0/0", "0/1", "0/2", "0/3"]);
+});
+
+test("when one endpoint is reached, the proxy in front of the others is probed at once", () => {
+  const world = new DispatchWorld(webhookDestination({ deliver: "every", urls: A_AND_B }));
+  world.fetched(range(1));
+  const [a, b] = world.open.splice(0);
+  a?.done(NOT_SENT);
+  world.advance(900);
+  b?.done(NOT_SENT);
+  world.advance(100);
+  expect(world.open.map(({ url }) => url)).toEqual([A_AND_B[0]]);
+  world.fetched([recordAt(1), recordAt(2)]);
+  world.respond(ACCEPTED);
+  expect(world.open.map(({ url }) => url)).toContain(A_AND_B[1]);
+});
+
+test("when a part of a batch that was split is not sent, the rest is put back with it, in its order", () => {
+  const batch = {
+    calls: 4,
+    bytes: 10_000,
+    waitMs: 10,
+    format: "array",
+    responses: "whole",
+  } as const;
+  const world = new DispatchWorld(webhookDestination({ batch }));
+  world.fetched(range(4, "k")).advance(10);
+  world.respond({ ...ACCEPTED, status: 413 });
+  expect(world.calls.at(-1)).toEqual(["0", "1"]);
+  world.respond(NOT_SENT);
+  expect(world.open).toEqual([]);
+  expect(world.written).toEqual([]);
+  world.advance(1_000);
+  expect(world.calls.at(-1)).toEqual(["0", "1", "2", "3"]);
+  world.respond(ACCEPTED);
+  expect(world.finished).toHaveLength(4);
 });
