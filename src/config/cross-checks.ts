@@ -226,6 +226,7 @@ function takenNames(
     names.audienceMembers,
     names.audiences,
     names.operatorActions,
+    names.suppressions,
   ];
   const expected = "a name that no other topic has";
   return own.flatMap(({ topic, name }) => {

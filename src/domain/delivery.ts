@@ -8,6 +8,7 @@
  *   switchyard-destination        route             yes              destination ID
  *   switchyard-timestamp          route             yes              the call's time, ms
  *   switchyard-received-at        route             yes              ms; latency is measured from it
+ *   switchyard-user-hash          route             yes              hashes of user IDs (`suppression/user-header.ts`)
  *   switchyard-endpoint           deliver (every)   yes              reference to the only endpoint to request
  *   switchyard-attempt            deliver           no               number of attempts, 0 if absent
  *   switchyard-first-attempt-at   deliver           no               ms; the retry window starts here
@@ -32,6 +33,7 @@ export const DELIVERY_HEADER = {
   destination: "switchyard-destination",
   timestamp: "switchyard-timestamp",
   receivedAt: "switchyard-received-at",
+  userHash: "switchyard-user-hash",
   endpoint: "switchyard-endpoint",
   attempt: "switchyard-attempt",
   firstAttemptAt: "switchyard-first-attempt-at",
@@ -62,6 +64,8 @@ export interface Delivery {
   /** The call's time as the route stage resolved it. */
   readonly timestampMs: number;
   readonly receivedAtMs: number;
+  /** Null unless the destination's rules changed the user ID of the call. */
+  readonly userHash: string | null;
   /**
    * The only endpoint to send the delivery to, if `deliver: every` has created a separate record for that endpoint;
    * otherwise null.
@@ -88,6 +92,8 @@ export type ParsedDelivery =
 const COUNT_MAX = 100_000;
 /** A destination has at most five endpoints at a time, but some of them may have been replaced since. */
 const ENDPOINT_KEYS_MAX = 100;
+/** Two hashes. */
+const USER_HASH_MAX = 64;
 /** More than the last results of five endpoints need, even if the names of their hosts are very long. */
 const LAST_OUTCOME_MAX = 2_000;
 
@@ -126,6 +132,7 @@ export function readDelivery(record: WithHeaders): ParsedDelivery {
     destination: destination as DestinationId,
     timestampMs,
     receivedAtMs,
+    userHash: fields.text(AT.userHash)?.slice(0, USER_HASH_MAX) ?? null,
     endpoint: fields.fewTexts(AT.endpoint) as EndpointRef | null,
     attempt,
     firstAttemptAtMs,
@@ -185,6 +192,7 @@ export function deliveryHeaders(delivery: Delivery): RecordHeader[] {
   add(DELIVERY_HEADER.destination, delivery.destination);
   add(DELIVERY_HEADER.timestamp, delivery.timestampMs);
   add(DELIVERY_HEADER.receivedAt, delivery.receivedAtMs);
+  add(DELIVERY_HEADER.userHash, delivery.userHash);
   add(DELIVERY_HEADER.endpoint, delivery.endpoint);
   add(DELIVERY_HEADER.attempt, delivery.attempt || null);
   add(DELIVERY_HEADER.firstAttemptAt, delivery.firstAttemptAtMs);

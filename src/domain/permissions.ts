@@ -22,6 +22,7 @@ export type CommandRole =
   | "publish"
   | "audience-admin"
   | "delete"
+  | "suppressions"
   | "status"
   | "control"
   | "replay"
@@ -59,13 +60,13 @@ const REPLAYED = [
 
 /** Topics and groups that a stage needs in addition to its input. */
 const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partial<Role>>> = {
-  ingest: { reads: [], writes: ["calls", "operatorActions"] },
+  ingest: { reads: ["suppressions"], writes: ["calls", "operatorActions"] },
   route: {
-    reads: ["operatorActions"],
-    writes: ["deliveries", "delays", "deadLetters", "operatorActions"],
+    reads: ["operatorActions", "suppressions"],
+    writes: ["deliveries", "delays", "deadLetters", "operatorActions", "suppressions"],
   },
   audience: {
-    reads: ["audienceMembers", "audiences", "operatorEvents"],
+    reads: ["audienceMembers", "audiences", "operatorEvents", "suppressions"],
     writes: [
       "calls",
       "audienceSyncs",
@@ -79,10 +80,17 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
   },
   deletion: {
     reads: ["operatorActions"],
-    writes: ["deliveries", "audienceSyncs", "delays", "deadLetters", "operatorActions"],
+    writes: [
+      "deliveries",
+      "audienceSyncs",
+      "delays",
+      "deadLetters",
+      "operatorActions",
+      "suppressions",
+    ],
   },
   deliver: {
-    reads: ["operatorActions", "operatorEvents"],
+    reads: ["operatorActions", "operatorEvents", "suppressions"],
     writes: ["delays", "deadLetters", "attempts", "operatorActions", "operatorEvents"],
     groups: ["operatorEvents"],
   },
@@ -93,7 +101,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
   },
   // The permissions of `status` and `timeline`, and those for reading audiences. The role does not join a group.
   console: {
-    reads: [...LOOKED_AT, "audiences", "attempts", "operatorActions"],
+    reads: [...LOOKED_AT, "audiences", "attempts", "operatorActions", "suppressions"],
     writes: [],
   },
 };
@@ -110,13 +118,18 @@ const ACTING: Role = {
 
 const COMMANDS: Readonly<Record<CommandRole, Role>> = {
   topics: { reads: [], writes: [], groups: [] },
-  publish: { reads: [], writes: ["calls"], groups: [] },
+  publish: { reads: ["suppressions"], writes: ["calls"], groups: [] },
   "audience-admin": {
     reads: ["audienceSyncs", "audiences", "audienceMembers"],
     writes: ["audienceSyncs"],
     groups: ["audience"],
   },
   delete: { reads: [], writes: ["deletionRequests"], groups: [] },
+  suppressions: {
+    reads: ["suppressions"],
+    writes: ["suppressions", "deletionRequests"],
+    groups: [],
+  },
   status: {
     reads: [...LOOKED_AT, "operatorActions"],
     writes: [],
@@ -128,12 +141,12 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
     groups: [],
   },
   replay: {
-    reads: ["deadLetters", "deadLetterReplays", "calls"],
+    reads: ["deadLetters", "deadLetterReplays", "calls", "suppressions"],
     writes: REPLAYED,
     groups: ["replay"],
   },
   timeline: {
-    reads: ["calls", "deliveries", "retries", "delays", "deadLetters", "attempts"],
+    reads: ["calls", "deliveries", "retries", "delays", "deadLetters", "attempts", "suppressions"],
     writes: [],
     groups: [],
   },

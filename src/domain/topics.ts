@@ -22,6 +22,7 @@ export interface TopicNames {
   readonly attempts: string;
   readonly operatorEvents: string;
   readonly operatorActions: string;
+  readonly suppressions: string;
   readonly deliveries: (destination: DestinationId) => string;
   /** The topic of a destination's deliveries that are due for a retry. */
   readonly retries: (destination: DestinationId) => string;
@@ -42,6 +43,7 @@ export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames 
     attempts: `${prefix}attempts`,
     operatorEvents: `${prefix}operator-events`,
     operatorActions: `${prefix}operator-actions`,
+    suppressions: `${prefix}suppressions`,
     deliveries: (destination) => `${prefix}deliveries.${destination}`,
     retries: (destination) => `${prefix}retries.${destination}`,
     delays: (delayMs) => `${prefix}delays.${delayName(delayMs)}`,

@@ -211,6 +211,7 @@ function headersOf(given: Partial<Delivery>): RecordHeaders {
     retryTopic: null,
     rejected: [],
     lastOutcome: null,
+    userHash: null,
     ...given,
   });
 }

@@ -77,7 +77,7 @@ test("a user is deleted by command: at every source, or at one, down to the rece
   expect({ ...json, out: JSON.parse(json.out) as unknown }).toEqual({
     status: 0,
     out: {
-      ...{ topic: topics.deletionRequests, userId: "u2", sources: ["web"] },
+      ...{ topic: topics.deletionRequests, userId: "u2", sources: ["web"], suppress: false },
       notified: [{ destination: "hook", source: "web" }],
       notNotified: expect.any(Array),
     },

@@ -189,9 +189,9 @@ async function actInAllWays(page: number): Promise<void> {
   await actOnPage(page, { action: "replay-dead-letters", ...deadLetters, ...all });
 }
 
-/** `status` may read these topics. */
+/** `timeline` may read what `publish` reads. */
 async function endsWithoutRight(): Promise<void> {
-  const file = fileOf("status", { admin: 1, ingest: 2 });
+  const file = fileOf("timeline", { admin: 1, ingest: 2 });
   const calls = '{"type":"track","userId":"u1","event":"Published"}\n';
   for (const [args, topic] of [
     [["publish"], "calls"],
@@ -200,7 +200,7 @@ async function endsWithoutRight(): Promise<void> {
     const { status, err } = await runCommand(file, args, calls);
     expect(status).toBe(1);
     const name = `${PREFIX}${topic}`;
-    const missing = `the permission Write on the topic ${name} is missing for User:switchyard-status`;
+    const missing = `the permission Write on the topic ${name} is missing for User:switchyard-timeline`;
     expect(err).toContain(`${name} cannot be written: ${missing}`);
   }
 }
@@ -241,6 +241,11 @@ describe.skipIf(JAVA === null)("a broker with an authorizer (needs Java)", () =>
     expect(await command("audience-admin", ["audience", "list"])).toBe(0);
     expect(await command("delete", ["delete", "u3"])).toBe(0);
     await expect.poll(() => bodiesAt("/hook").join()).toContain('"type":"delete"');
+
+    expect(await command("suppressions", ["suppressions", "add", "u4", "--delete"])).toBe(0);
+    await expect.poll(() => bodiesAt("/hook").join()).toContain('"userId":"u4"');
+    expect(await command("suppressions", ["suppressions", "list"])).toBe(0);
+    expect(await command("delete", ["delete", "u5", "--suppress"])).toBe(0);
 
     const before = bodiesAt("/reject").length;
     const replay = ["dead-letters", "replay", "--reason", "rejected", "--limit", "1"];
@@ -292,6 +297,7 @@ test("every role has been tried", () => {
     "publish",
     "audience-admin",
     "delete",
+    "suppressions",
     "status",
     "control",
     "replay",

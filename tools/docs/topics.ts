@@ -33,6 +33,7 @@ const KEYS: Readonly<Record<TopicKind, string>> = {
   operatorEvents: "the incident's kind and subject",
   attempts: "the call's message ID",
   operatorActions: "the action and its destination",
+  suppressions: "userId",
 };
 /** The commands of roles that have several commands, or a different name. */
 const COMMAND_NAMES: Partial<Record<CommandRole, string>> = {
@@ -45,6 +46,7 @@ const OUTSIDE: Partial<Record<TopicKind, string>> = {
   calls: "applications",
   audienceSyncs: "data platforms",
   deletionRequests: "data platforms",
+  suppressions: "data platforms",
 };
 /** The setting that enables writing to the topic. */
 const IF: Partial<Record<TopicKind, string>> = {
@@ -60,6 +62,7 @@ const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
   attempts: "operators",
   operatorEvents: "deliver, delay, audience, operators",
   operatorActions: "route, deletion, deliver, delay",
+  suppressions: "ingest, route, audience, deliver, commands",
 };
 
 function notesOf(kind: TopicKind) {

@@ -49,6 +49,32 @@ export const PROCESS_METRICS = {
       "this one.",
     inStatus: true,
   },
+  suppressedUsers: {
+    name: "switchyard_suppressed_users",
+    type: "gauge",
+    labels: [],
+    help: "Suppressed users that this process knows.",
+    inStatus: true,
+  },
+  suppressionsUnreadableSince: {
+    name: "switchyard_suppressions_unreadable_since_timestamp_seconds",
+    type: "gauge",
+    labels: [],
+    help:
+      "Unix time since which this process could not read the topic `suppressions`, or since which it knows that the " +
+      "topic was recreated or lost records; 0 if neither is the case.",
+    inStatus: true,
+  },
+  suppressed: {
+    name: "switchyard_suppressed_total",
+    type: "counter",
+    labels: ["stage", "destination"],
+    help:
+      "Calls and deliveries that were not processed further because their users are suppressed, by stage. The " +
+      "destination is empty for stages that handle calls.",
+    inStatus: true,
+    isSparse: true,
+  },
   tracingSpans: {
     name: "switchyard_tracing_spans_total",
     type: "counter",

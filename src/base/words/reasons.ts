@@ -17,7 +17,8 @@ export const HOLD_TEXTS: Readonly<Record<HoldReason, string>> = {
 
 /**
  * The reasons why calls are skipped for a destination, as in the metric `switchyard_route_calls_skipped_total`, with
- * the words that `status` and the console show. The route stage checks the reasons in this order (docs/rules.md#order).
+ * the words that `status` and the console show. The route stage checks the reasons in this order (docs/rules.md#order),
+ * after it has checked that the user is not suppressed.
  */
 
 export const SKIP_REASONS = [
@@ -28,10 +29,12 @@ export const SKIP_REASONS = [
   "all-false",
   "sampled-out",
   "filtered",
+  "suppressed",
 ] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
 export const SKIP_TEXTS: Readonly<Record<SkipReason, string>> = {
+  suppressed: "the call's user is suppressed",
   "not-connected": "the source is not connected to it",
   disabled: "it is disabled",
   "no-consent": "the call does not grant the consent that the destination requires",

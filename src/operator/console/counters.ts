@@ -67,7 +67,14 @@ export function digest(metrics: MetricValues): Omit<Counters, "startedAtMs"> {
   for (const { value } of valuesOf(METRICS.callsRouted)) count(FLOW_AT.routed, value);
   for (const { labels, value } of valuesOf(METRICS.callsSkipped)) {
     const { destination = "", reason = "" } = labels;
+    // Counted below, with those of the deliver stage.
+    if (reason === "suppressed") continue;
     if (isSkipReason(reason)) add(destination, AT.skipped + SKIP_REASONS.indexOf(reason), value);
+  }
+  for (const { labels, value } of valuesOf(METRICS.suppressed)) {
+    const { destination = "" } = labels;
+    const at = AT.skipped + SKIP_REASONS.indexOf("suppressed");
+    if (destination !== "") add(destination, at, value);
   }
   for (const { labels, value } of valuesOf(METRICS.recordsIn)) {
     if (labels.stage === "route") count(FLOW_AT.calls, value);

@@ -105,7 +105,8 @@ function increase(
 
 /**
  * The number of calls that were skipped for a destination since the processes started, by reason. The reasons are in
- * the order of `SKIP_REASONS`, and reasons without calls are omitted. Null if none of the reached processes runs the
+ * the order of `SKIP_REASONS`, and reasons without calls are omitted. Calls of suppressed users are counted by the route
+ * and the deliver stage. Null if none of the reached processes runs the
  * route stage.
  */
 export function skippedOf(
@@ -118,7 +119,10 @@ export function skippedOf(
   if (!isRouting) return null;
   const values = nowOf(processes, METRICS.callsSkipped.name, destination);
   const counts = SKIP_REASONS.map((reason) => {
-    const counted = values.filter(({ labels }) => labels.reason === reason);
+    const counted =
+      reason === "suppressed"
+        ? nowOf(processes, METRICS.suppressed.name, destination)
+        : values.filter(({ labels }) => labels.reason === reason);
     return [reason, counted.reduce((sum, { value }) => sum + value, 0)] as const;
   });
   return Object.fromEntries(counts.filter(([, count]) => count > 0));

@@ -22,6 +22,7 @@ export interface CallReplayOutcome {
 const SAYS: Readonly<Record<string, string>> = {
   written: "written",
   refused: "rejected by the brokers: too large for the topic",
+  "skipped:suppressed": "skipped: their users are suppressed",
   "skipped:disabled": "skipped: the destination is disabled",
   "skipped:not-connected": "skipped: their source is not connected to the destination",
   "skipped:named-false": "skipped: integrations set the destination to false",

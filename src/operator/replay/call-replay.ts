@@ -17,8 +17,10 @@ import type { Schemas } from "../../registry/port.ts";
 import { routeAgain } from "../../router/route/route-for-replay.ts";
 import { createRouting } from "../../router/route/routing.ts";
 import { givenSchema } from "../../router/stage/await-schemas.ts";
+import type { KnownSuppressions } from "../../router/suppression/known-suppressions.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
 import { configuredSchemas } from "../connect/configured-schemas.ts";
+import { readKnownSuppressions } from "../connect/known-operations.ts";
 import type { ProgressOutput } from "../connect/progress.ts";
 import { type CallReplayOutcome, progressText } from "./call-outcome.ts";
 import { countReplay, type Decide, type ReplayFigures } from "./replay.ts";
@@ -59,7 +61,9 @@ export async function replayCalls(
   await assertTopics(kafka.admin, [topic]);
   const log = createLog("error", { write: progressOutput.err });
   await using schemas = await configuredSchemas(config, { log, metrics: createMetrics() });
-  const decide = callDecisions({ plan, config, topics, destination, schemas, clock, signal });
+  const suppressions = await readKnownSuppressions(kafka, topics.suppressions, signal);
+  const given = { plan, config, topics, destination, schemas, suppressions, clock, signal };
+  const decide = callDecisions(given);
   const total = partitions.reduce((sum, { position, to }) => sum + to - position, 0);
   const text = (figures: ReplayFigures) => progressText(figures, total);
   if (dryRun) {
@@ -86,16 +90,19 @@ export interface CallDecisions {
   readonly destination: Destination;
   /** Null if no registry is configured. */
   readonly schemas: Schemas | null;
+  /** The suppressions when the replay was started. The deliver stage checks later ones. */
+  readonly suppressions?: KnownSuppressions;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
 export function callDecisions(given: CallDecisions): Decide {
-  const { plan, config, topics, destination, schemas, clock, signal } = given;
+  const { plan, config, topics, destination, schemas, suppressions, clock, signal } = given;
   const routing = createRouting(config.sources, config.defaultSource, [destination], topics);
   return async (record, onWaiting) => {
     const whole = await withKnownSchema(schemas, record, signal, onWaiting);
-    const routed = routeAgain(whole, plan.asked, routing, destination, clock.nowMs());
+    const nowMs = clock.nowMs();
+    const routed = routeAgain(whole, plan.asked, routing, destination, nowMs, suppressions);
     if (routed.kind === "written") return { kind: "write", outgoing: routed.outgoing };
     return { kind: "skip", as: `${routed.kind}:${routed.reason}` };
   };

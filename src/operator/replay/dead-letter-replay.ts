@@ -19,6 +19,7 @@ import { type Clock, systemClock } from "../../base/runtime/clock.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { RegistryConnection } from "../../registry/port.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
+import { readKnownSuppressions } from "../connect/known-operations.ts";
 import type { ProgressOutput } from "../connect/progress.ts";
 import { passing, type ReadDeadLetterValue, readDeadLetter } from "./dead-letter-record.ts";
 import { type DeadLetterSchemas, openDeadLetterSchemas } from "./dead-letter-schemas.ts";
@@ -51,7 +52,8 @@ export async function openDeadLetterReplay(
   if (replay === null) return null;
   const marks = await readMarks({ kafka, topics, signal });
   const schemas = await openDeadLetterSchemas(registry, signal);
-  return new DeadLetterReplay(kafka, options, replay, marks, schemas);
+  const suppressions = await readKnownSuppressions(kafka, topics.suppressions, signal);
+  return new DeadLetterReplay(kafka, { ...options, suppressions }, replay, marks, schemas);
 }
 
 export class DeadLetterReplay implements AsyncDisposable {

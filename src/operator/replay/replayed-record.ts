@@ -5,6 +5,7 @@
  *   has the reason invalid-sync                       refused: part of a sync cannot be replayed
  *   has the reason rule-failed                        refused: its call is replayed instead, by the current rules
  *   has no value                                      refused: there is nothing to send
+ *   is the call of a suppressed user                  refused; it can be replayed when the user is lifted
  *   is from deliver or delay, or has the reason unknown-destination
  *     its destination is not configured               refused
  *     its endpoint was removed                        refused (domain/endpoint-name.ts)
@@ -29,6 +30,8 @@ import type { Destination } from "../../domain/destination.ts";
 import { endpointFor, removedText } from "../../domain/endpoint-name.ts";
 import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
+import { isSuppressed, parseContent } from "../../router/deliver/content.ts";
+import type { KnownSuppressions } from "../../router/suppression/known-suppressions.ts";
 import type { DeadLetter } from "./dead-letter-record.ts";
 
 type ReplayedRecord =
@@ -39,6 +42,8 @@ type ReplayedRecord =
 export interface ReplayTargets {
   readonly topics: TopicNames;
   readonly destinations: readonly Destination[];
+  /** The suppressions when the replay was started. The deliver stage checks later ones. */
+  readonly suppressions?: KnownSuppressions;
 }
 
 const KEPT: ReadonlySet<string> = new Set([
@@ -46,6 +51,7 @@ const KEPT: ReadonlySet<string> = new Set([
   DELIVERY_HEADER.source,
   DELIVERY_HEADER.timestamp,
   DELIVERY_HEADER.receivedAt,
+  DELIVERY_HEADER.userHash,
   DELIVERY_HEADER.endpoint,
 ]);
 
@@ -54,6 +60,7 @@ export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay
   if (reason === "invalid-sync") return refused("a sync cannot be replayed. Send it again.");
   if (reason === "rule-failed") return refused("replay its call with `switchyard replay`");
   if (record.value === null) return refused("it has no value");
+  if (isOfSuppressed(deadLetter, targets)) return refused("its user is suppressed");
   const isDelivery = stage === "deliver" || stage === "delay" || reason === "unknown-destination";
   if (isDelivery) return toDestination(deadLetter, targets);
   const { calls, audienceSyncs, deletionRequests } = targets.topics;
@@ -66,6 +73,15 @@ export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay
     );
   }
   return write(deadLetter, topic, foreignHeaders(record));
+}
+
+/** Calls whose values have a schema are only checked when they are routed. */
+function isOfSuppressed({ record, from }: DeadLetter, targets: ReplayTargets): boolean {
+  const { topics, suppressions } = targets;
+  if (suppressions === undefined || suppressions.size === 0) return false;
+  if ([topics.audienceSyncs, topics.deletionRequests].includes(from.topic)) return false;
+  const header = record.headers.findLast(([name]) => name === DELIVERY_HEADER.userHash)?.[1];
+  return isSuppressed({ userHash: header?.toString() ?? null }, parseContent(record), suppressions);
 }
 
 export interface TallyRow {

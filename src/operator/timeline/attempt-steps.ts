@@ -3,7 +3,7 @@
  * delivery's later records.
  *
  *   evidence                                              attempt
- *   a record on the attempts topic                        as recorded
+ *   a record on the attempts topic                        as recorded; `suppressed` is not an attempt, but a step
  *   a delivery in a delay topic that was attempted        ended when the retry was scheduled, with its last result
  *   a dead letter of the deliver stage, after an attempt  ended when it was dead-lettered, with its last result
  *   ... that expired while it was due                     none: its error says that it was not attempted again
@@ -17,7 +17,7 @@ import type { AttemptRequestRecord } from "../../domain/attempt-record.ts";
 import type { Delivery } from "../../domain/delivery.ts";
 import { delayMsOfTopic } from "../../domain/topics.ts";
 import type { Evidence } from "./find-records.ts";
-import type { AttemptStep } from "./steps.ts";
+import type { AttemptStep, SuppressedStep } from "./steps.ts";
 
 /**
  * The clocks of processes are assumed to differ by less than this. Two attempts at a delivery are never this close
@@ -27,8 +27,15 @@ const SAME_WITHIN_MS = 1_000;
 const NOT_ATTEMPTED = "; the next attempt was due, but ";
 
 /** Pure. */
-export function attemptSteps(evidence: Evidence): readonly AttemptStep[] {
-  const steps: AttemptStep[] = (evidence.attempts ?? []).map((each) => ({
+export function attemptSteps(evidence: Evidence): readonly (AttemptStep | SuppressedStep)[] {
+  const recorded = evidence.attempts ?? [];
+  const suppressed = recorded
+    .filter(({ decision }) => decision === "suppressed")
+    .map(
+      ({ endedAtMs: atMs, destination }) => ({ kind: "suppressed", atMs, destination }) as const,
+    );
+  const attempted = recorded.filter(({ decision }) => decision !== "suppressed");
+  const steps: AttemptStep[] = attempted.map((each) => ({
     kind: "attempt",
     atMs: each.endedAtMs,
     destination: each.destination,
@@ -42,7 +49,7 @@ export function attemptSteps(evidence: Evidence): readonly AttemptStep[] {
   for (const implied of [...impliedByRetry(evidence), ...impliedByDeadLetters(evidence)]) {
     if (!steps.some((step) => isSame(step, implied))) steps.push(implied);
   }
-  return steps;
+  return [...steps, ...suppressed];
 }
 
 function impliedByRetry({ scheduledRetries }: Evidence): readonly AttemptStep[] {

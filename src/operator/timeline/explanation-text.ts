@@ -144,6 +144,8 @@ export function reasonText(
       return `integrations exclude ${name}`;
     case "all-false":
       return `integrations exclude All, and do not name ${name}`;
+    case "suppressed":
+      return "the call's user is suppressed";
     case "not-connected":
       return `the source ${source} is not connected to it`;
     case "disabled":

@@ -136,6 +136,8 @@ export function firstStep(
       return { kind: "dead-letter", reason: "invalid-call", error: prepared.error };
     case "retry":
       return { kind: "retry", delayMs: prepared.delayMs };
+    case "suppressed":
+      throw new Error("explain does not know suppressions");
     case "wait":
       return { kind: "wait", reason: holdCause(destination) };
   }

@@ -5,6 +5,7 @@
  *   the last step there                                     final state
  *   its attempt was accepted                                accepted
  *   dead-lettered                                           dead-lettered
+ *   processed without an attempt: its user is suppressed    suppressed
  *   retry scheduled, and neither due nor canceled           waiting
  *   retry scheduled, and due                                due
  *   queued or returned, and its offset is processed         finished: probably accepted
@@ -70,6 +71,8 @@ function finalStateOf(
   switch (last.kind) {
     case "dead-lettered":
       return { kind: "dead-lettered", atMs };
+    case "suppressed":
+      return { kind: "suppressed", atMs };
     case "attempt":
       return attempted(last, nowMs);
     case "retry-scheduled":
@@ -113,6 +116,7 @@ function follows(later: StepThere, { endpoint, dueAtMs, place }: RetryScheduledS
     case "rerouted":
       return endpoint === null || later.endpoint === endpoint;
     case "attempt":
+    case "suppressed":
       return later.atMs >= dueAtMs;
     // A canceled delivery leaves its delay topic before it is due.
     case "dead-lettered":

@@ -93,6 +93,8 @@ export interface Evidence {
   readonly topicDestinations: ReadonlySet<string>;
   /** The earliest time that was searched. */
   readonly sinceMs: number;
+  /** The time from which the call's user has been suppressed; absent or null if the user is not suppressed. */
+  readonly suppressedAtMs?: number | null;
 }
 
 /** Returns null if the record belongs to another call, or is not a delivery. */

@@ -8,7 +8,8 @@
  *   3  deliveries, retries,    from the first record of the call: the partitions of its key if a call was found, otherwise
  *      delays                  all partitions
  *   4  dead letters            from the same time, all partitions, because their keys are those of the original records
- *   5  commits                 of the queues in which the call was
+ *   5  suppressions            the whole topic, if a call was found
+ *   6  commits                 of the queues in which the call was
  *
  * If partitions were added to a topic since `sinceMs`, records with the same key can be in several partitions
  * (`scan.ts`). Step 2 takes most of the time, because calls are keyed by user and not by message ID; `sinceMs`
@@ -33,6 +34,7 @@ import type { Kafka } from "../../kafka/port.ts";
 import { isFinished, type Unfinished, unfinishedIn } from "../../kafka/uncommitted-ranges.ts";
 import type { CommandSchemas } from "../connect/command-schemas.ts";
 import { configuredTopics } from "../connect/connection.ts";
+import { readSuppressions } from "../connect/known-operations.ts";
 import { factsBy, factsWith } from "./facts.ts";
 import {
   type CallFacts,
@@ -104,9 +106,10 @@ class TimelineReader {
     const deadLetters = names.includes(topics.deadLetters)
       ? await this.#deadLetters(calls, fromMs)
       : [];
+    const suppressedAtMs = await this.#suppressedAtMs(keysOf(calls) ?? []);
     const isFinished = await this.#finished([...found.queued, ...found.retries]);
     const known = { ...found, deadLetters, attempts, isFinished };
-    const evidence = { messageId, calls, ...known, topicDestinations, sinceMs };
+    const evidence = { messageId, calls, ...known, topicDestinations, sinceMs, suppressedAtMs };
     const result = timeline(evidence, nowMs());
     const { unread } = this.#scan;
     if (unread.length === 0) return result;
@@ -189,6 +192,14 @@ class TimelineReader {
       if (deadLetter !== null) found.push(deadLetter);
     });
     return found;
+  }
+
+  /** The key of a call is its user ID, if it has one. */
+  async #suppressedAtMs(keys: readonly string[]): Promise<number | null> {
+    const { kafka, topics, signal } = this.#ports;
+    if (keys.length === 0) return null;
+    const [found] = await readSuppressions(kafka, topics.suppressions, signal, new Set(keys));
+    return found?.suppressedAtMs ?? null;
   }
 
   /** Creates the function that decides whether a record has been processed; it returns null if this is unknown. */

@@ -52,6 +52,8 @@ export function stepSentence(step: TimelineStep): string {
       return visibleCell(`in the queue again, ${placeText(step.place)}`);
     case "attempt":
       return attemptSentence(step);
+    case "suppressed":
+      return "suppressed: not attempted, because its user is suppressed";
     case "retry-scheduled":
       return `retry scheduled: waits in the ${step.retryDelay} delay topic until ${instant(step.dueAtMs)}${notBefore(step.notBeforeMs)}`;
     case "rerouted":
@@ -109,6 +111,8 @@ export function finalStateText({ kind, atMs, attempts, tookMs }: FinalState): st
       return `accepted at ${instant(atMs)}${made}${tookMs === null ? "" : `, ${duration(tookMs)} after the receipt of the call`}`;
     case "dead-lettered":
       return `dead-lettered at ${instant(atMs)}${made}`;
+    case "suppressed":
+      return `suppressed at ${instant(atMs)}${made}`;
     case "waiting":
       return `awaiting retry, due at ${instant(atMs)}${made}`;
     case "due":

@@ -101,6 +101,11 @@ export interface DeadLetteredStep extends StepBase {
   readonly error: string;
 }
 
+/** The delivery was processed without an attempt, because its user was suppressed. */
+export interface SuppressedStep extends DestinationStep {
+  readonly kind: "suppressed";
+}
+
 export type TimelineStep =
   | ReceivedStep
   | UnusableStep
@@ -110,6 +115,7 @@ export type TimelineStep =
   | AttemptStep
   | RetryScheduledStep
   | ReturnedStep
+  | SuppressedStep
   | DeadLetteredStep;
 
 /** The final state of a call at a destination. */
@@ -120,6 +126,7 @@ export type FinalStateKind =
   | "due"
   | "queued"
   | "written"
+  | "suppressed"
   | "finished";
 
 export interface FinalState {

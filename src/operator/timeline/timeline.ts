@@ -11,7 +11,9 @@
  *   on a delay topic                               retry-scheduled; rerouted, if its topic was not writable
  *   on a retry topic                               returned, and by how much it was overdue
  *   in `dead-letters`                              dead-lettered
- *   of an attempt                                  attempt (`attempt-steps.ts`)
+ *   of an attempt                                  attempt, or suppressed (`attempt-steps.ts`)
+ *
+ * If the user is suppressed now, and the call has no delivery for a destination that should get it, the call was skipped.
  *
  * Steps in the same millisecond are in the order of this table, but an attempt comes before the steps that follow
  * from it.
@@ -21,6 +23,7 @@ import { endpointIdIn } from "../../domain/endpoint-name.ts";
 import { attemptSteps } from "./attempt-steps.ts";
 import { finalStatesOf } from "./final-states.ts";
 import type { Evidence, FoundDelivery, Routing } from "./find-records.ts";
+import { instant } from "./sentences.ts";
 import type {
   CallTimeline,
   DeadLetteredStep,
@@ -32,7 +35,14 @@ import type {
 
 const ORDER: readonly TimelineStep["kind"][] = [
   ...(["received", "unusable", "skipped", "routed", "requeued", "replayed"] as const),
-  ...(["returned", "attempt", "retry-scheduled", "rerouted", "dead-lettered"] as const),
+  ...([
+    "returned",
+    "attempt",
+    "suppressed",
+    "retry-scheduled",
+    "rerouted",
+    "dead-lettered",
+  ] as const),
 ];
 
 export function timeline(evidence: Evidence, nowMs: number): CallTimeline {
@@ -58,7 +68,12 @@ function rank({ kind }: TimelineStep): number {
   return ORDER.indexOf(kind);
 }
 
-function callSteps({ calls }: Evidence): readonly TimelineStep[] {
+function callSteps({ calls, queued, suppressedAtMs = null }: Evidence): readonly TimelineStep[] {
+  const why = `the call's user has been suppressed since ${instant(suppressedAtMs ?? 0)}`;
+  const isSuppressed = ({ destination, gets }: Routing) =>
+    suppressedAtMs !== null &&
+    gets &&
+    !queued.some(({ delivery }) => delivery.destination === destination);
   return calls
     .toSorted((one, other) => one.atMs - other.atMs)
     .flatMap(({ place, atMs, facts }, index): readonly TimelineStep[] => {
@@ -68,7 +83,10 @@ function callSteps({ calls }: Evidence): readonly TimelineStep[] {
       const { type, event, source, namedBy, receivedAtMs, destinations } = facts;
       const isRepeated = index > 0;
       const call = { type, event, source, namedBy, receivedAtMs, isRepeated };
-      const skipped = isRepeated ? [] : destinations.filter(({ gets }) => !gets);
+      const judged = destinations.map((each) =>
+        isSuppressed(each) ? { ...each, gets: false, why } : each,
+      );
+      const skipped = isRepeated ? [] : judged.filter(({ gets }) => !gets);
       return [
         { kind: "received", atMs, place, ...call },
         ...skipped.map(

@@ -57,6 +57,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./delete-command.ts")).deleteCommand,
   },
   {
+    name: "suppressions",
+    summary: "suppress users, so that nothing more is sent for them",
+    load: async () => (await import("./suppressions/command.ts")).suppressionsCommand,
+  },
+  {
     name: "audience",
     summary: "publish syncs, list audiences and their members, approve syncs",
     load: async () => (await import("./audience/command.ts")).audienceCommand,

@@ -19,10 +19,12 @@ import {
   listenersFor,
   notNotified,
 } from "../../router/deletion/affected-sources.ts";
+import { canBeSuppressed } from "../../router/suppression/suppression-record.ts";
 
 interface DeleteOptions extends ClusterOptions {
   /** The sources, which may contain duplicates; if absent, every source. */
   readonly source?: readonly string[];
+  readonly suppress?: boolean;
 }
 
 export function deleteCommand(shell: Shell): Command {
@@ -37,22 +39,32 @@ export function deleteCommand(shell: Shell): Command {
       "notify only destinations to which this source is connected (repeatable; default: all sources)",
       repeated,
     )
+    .option("--suppress", "also suppress the user: nothing is sent for the user any more")
     .option("--json", "print the outcome as one JSON object")
     .addHelpText(
       "after",
       "\nExit status: 0 if the request was written; 1 on failure; 2 if the usage or configuration is\n" +
         "invalid.\n\n" +
         "Examples:\n  switchyard delete u1 --config switchyard.yaml\n" +
-        "  switchyard delete u1 --source web --source ios --config switchyard.yaml",
+        "  switchyard delete u1 --source web --source ios --config switchyard.yaml\n" +
+        "  switchyard delete u1 --suppress --config switchyard.yaml",
     )
     .action(async (user: string, options: DeleteOptions) => {
       if (user === "") throw new WrongUsage("the user ID is empty.");
+      const suppress = options.suppress === true;
+      if (suppress && options.source !== undefined) {
+        throw new WrongUsage("--suppress applies to every source, so --source cannot be used.");
+      }
+      if (suppress && !canBeSuppressed(user)) {
+        throw new WrongUsage("the user ID has no form in UTF-8, so it cannot be suppressed.");
+      }
       const { config } = await configured(options, shell);
       const sources = options.source === undefined ? null : [...new Set(options.source)];
       const notified = reportedOf(user, sources, config);
       if (typeof notified === "string") throw new WrongUsage(notified);
       const topic = configuredTopics(config).deletionRequests;
-      const request = deletionRequest(user, sources, topic, systemClock.nowMs());
+      const asked = { userId: user, sources, suppress };
+      const request = deletionRequest(asked, topic, systemClock.nowMs());
       const refused = await withKafka(config, shell, options, async (kafka, signal) => {
         await assertTopics(kafka.admin, [topic]);
         return commandProducer(kafka, shell, signal).send([request]);
@@ -65,22 +77,31 @@ export function deleteCommand(shell: Shell): Command {
         topic,
         userId: user,
         sources,
+        suppress,
         notified: listeners,
         notNotified: others,
       });
     });
 }
 
+interface AskedDeletion {
+  readonly userId: string;
+  readonly sources?: readonly string[] | null;
+  readonly suppress?: boolean;
+}
+
 /** The request contains its own time, so that a replay of the request produces the same message IDs. */
-function deletionRequest(
-  userId: string,
-  sources: readonly string[] | null,
+export function deletionRequest(
+  { userId, sources = null, suppress = false }: AskedDeletion,
   topic: string,
   nowMs: number,
 ): OutgoingRecord {
-  const timestamp = isoTimestamp(nowMs);
-  const request =
-    sources === null ? { userId, timestamp } : { userId, timestamp, sourceIds: sources };
+  const request = {
+    userId,
+    timestamp: isoTimestamp(nowMs),
+    ...(sources === null ? {} : { sourceIds: sources }),
+    ...(suppress ? { suppress } : {}),
+  };
   return {
     topic,
     key: Buffer.from(userId),

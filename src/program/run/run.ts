@@ -43,11 +43,13 @@ import { createRerouting, type Rerouting } from "../../router/stage/reroute.ts";
 import type { RunningStage } from "../../router/stage/running-stage.ts";
 import { type TopicKeeper, topicKeeper } from "../../router/stage/topic-keeper.ts";
 import { produceSignals, watchCluster } from "../../router/stage/watch-cluster.ts";
+import type { FollowedSuppressions } from "../../router/suppression/follow-suppressions.ts";
 import { startAdmin } from "./admin-server.ts";
 import { announceProcess } from "./announce-process.ts";
 import { makeTopics, takeOver } from "./apply-config.ts";
 import { configuredEvents } from "./configured-events.ts";
 import { configuredOperatorActions } from "./configured-operator-actions.ts";
+import { configuredSuppressions } from "./configured-suppressions.ts";
 import { configuredTracing } from "./configured-tracing.ts";
 import { createHealth } from "./health.ts";
 import { tellStatus } from "./process-status.ts";
@@ -125,8 +127,14 @@ async function runStages(
   const controlled = { ...shared, cluster, health, signal };
   using actions = await configuredOperatorActions(config, controlled, stages);
   if (actions !== null) announcing.compare(actions);
+  using suppressions = configuredSuppressions(config, { ...shared, health }, stages);
+  if (!(await untilKnown(suppressions, signal))) return 0;
   const fatal = Promise.withResolvers<Error>();
-  const deps = { ...shared, onFatal: fatal.resolve, ...present({ schemas, tracing, actions }) };
+  const deps = {
+    ...shared,
+    onFatal: fatal.resolve,
+    ...present({ schemas, tracing, actions, suppressions }),
+  };
   const itself = ownProcess(() => current, { reloads, configuration, load, admin });
   for await (const stage of startStages(stages, deps, config, { own: itself, patiently })) {
     parts.add(stage, cluster);
@@ -282,19 +290,31 @@ function configuredRerouting(
   return createRerouting({ producer, metrics, clock }, rules);
 }
 
+/** Waits without a limit, because a call for a suppressed user must not be sent. Returns false if the process was stopped. */
+async function untilKnown(
+  suppressions: FollowedSuppressions | null,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const stopped = stopRequested(signal).then(() => false);
+  return await Promise.race([(suppressions?.known ?? Promise.resolve()).then(() => true), stopped]);
+}
+
 /** Returns the parts that are not null. */
 function present({
   schemas,
   tracing,
   actions,
+  suppressions,
 }: {
   schemas: Schemas | null;
   tracing: Tracing | null;
   actions: RunningOperatorActions | null;
+  suppressions: FollowedSuppressions | null;
 }) {
   return {
     ...(schemas === null ? {} : { schemas }),
     ...(tracing === null ? {} : { tracing }),
     ...(actions === null ? {} : { operatorActions: actions }),
+    ...(suppressions === null ? {} : { suppressions: suppressions.suppressions }),
   };
 }

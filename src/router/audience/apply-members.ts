@@ -1,6 +1,7 @@
 /**
  * Adds the users in `members` records and snapshots to their syncs, as `membership.ts` decides. For a user who is
- * already a member, only a bit is set, if there is room for it. All other users are written to the store.
+ * already a member, only a bit is set, if there is room for it. All other users are written to the store. No call is
+ * written for a suppressed user, who loses the membership.
  */
 
 import { type Audience, countsFor } from "./audience.ts";
@@ -12,7 +13,14 @@ import {
 } from "./batch-lookups.ts";
 import { type CallMaker, membershipMessageId } from "./identify-call.ts";
 import { memberPrefix } from "./keys.ts";
-import { arrive, durableMembership, readMembership, writeMembership } from "./membership.ts";
+import {
+  arrive,
+  arriveSuppressed,
+  durableMembership,
+  hasArrived,
+  readMembership,
+  writeMembership,
+} from "./membership.ts";
 import type { PartitionState } from "./partition-state.ts";
 import { makerFor, type Work } from "./work.ts";
 
@@ -32,7 +40,7 @@ export async function arriveGathered(work: Work): Promise<void> {
     const ranges = await inRanges(gathered.records, () => work.breathe(from));
     for await (const slice of lookedUp(state, prefix, slices(ranges))) {
       for (let at = 0; at < slice.userIds.length; at += PIECE_USERS) {
-        arrivePiece(state, gathered, makers, slice, at);
+        arrivePiece(work, gathered, makers, slice, at);
         await work.breathe(from);
       }
     }
@@ -98,7 +106,7 @@ function makersFor(work: Work, audience: Audience): MakerFor {
 }
 
 function arrivePiece(
-  state: PartitionState,
+  { state, isSuppressed }: Work,
   { audience, sync }: GatheredSync,
   makerOf: MakerFor,
   { userIds, values, range }: LookedUp,
@@ -115,6 +123,16 @@ function arrivePiece(
     if (record === undefined) continue;
     const { cause } = record;
     const now = readMembership(values[index] ?? null, counts.numbering);
+    if (isSuppressed(userId)) {
+      const isFirst = !hasArrived(now, arrivals);
+      if (isFirst) arrived += 1;
+      if (now.isMember) members -= 1;
+      if (now.isMember && !isFirst) marked -= 1;
+      const value = writeMembership(arriveSuppressed(arrivals));
+      if (now.isMember) state.set(prefix + userId, value, null);
+      else if (isFirst) state.setLocal(prefix + userId, value);
+      continue;
+    }
     const arrival = arrive(now, arrivals, cause.isReplay);
     if (arrival.kind === "again") continue;
     const { isFirst } = arrival;

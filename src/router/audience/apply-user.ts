@@ -8,6 +8,8 @@
  *   any           the same            nothing
  *   any           another, or none    a call is written, and the value is stored
  *
+ * A suppressed user gets no call, and loses the stored value. When the user is lifted, the next value is sent.
+ *
  * A forgotten user is removed from every audience and every trait of the partition, without a call. If the record was
  * applied before and is read again, only marks of open syncs are removed, because any current membership started after
  * the record.
@@ -33,6 +35,11 @@ export async function applyTrait(work: Work, cause: Cause, trait: Trait): Promis
   }
   const key = traitKey(trait.userId, trait.key);
   const [sent] = await state.getMany([key]);
+  if (work.isSuppressed(trait.userId)) {
+    if (sent === undefined || sent === null) return;
+    state.set(key, null);
+    return state.noteErased();
+  }
   const kept = trait.value === null ? null : keptValue(trait.value);
   if (kept === (sent ?? null)) return;
   const maker = makerFor(work, cause, null, trait.key);
@@ -41,7 +48,12 @@ export async function applyTrait(work: Work, cause: Cause, trait: Trait): Promis
   state.set(key, kept);
 }
 
-export async function applyForget(work: Work, cause: Cause, userId: string): Promise<void> {
+/** What a user is forgotten by: a record, or a change of the topic `suppressions`, with the position in its place. */
+export interface ForgetCause extends Pick<Cause, "isReplay"> {
+  readonly record: Pick<Cause["record"], "offset">;
+}
+
+export async function applyForget(work: Work, cause: ForgetCause, userId: string): Promise<void> {
   const { state } = work;
   const audiences = [...state.audiences()];
   const keys = audiences.map(({ first }) => memberPrefix(first) + userId);
@@ -63,7 +75,7 @@ export async function applyForget(work: Work, cause: Cause, userId: string): Pro
 
 function forgetMember(
   { state }: Work,
-  { isReplay }: Cause,
+  { isReplay }: ForgetCause,
   { first, open }: Audience,
   key: string,
   value: string | null,

@@ -21,6 +21,11 @@
  *   member, not arrived            any      arrived
  *   any other                      any      nothing
  *
+ *   a suppressed user arrives      then
+ *   member                         is not a member any more, without a call; arrived
+ *   not a member, not arrived      arrived, so that the sync's count matches
+ *   not a member, arrived          nothing
+ *
  * The changelog contains only `+` and `+!k`. Arrivals and numbers are stored only locally.
  */
 
@@ -79,6 +84,11 @@ export interface ArrivedNumbers {
 
 export function hasArrived({ mark, number }: Membership, sync: ArrivedNumbers): boolean {
   return mark === sync.begin || (number !== -1 && sync.has(number));
+}
+
+/** The membership of a suppressed user who arrives. */
+export function arriveSuppressed({ begin }: ArrivedNumbers): Membership {
+  return { ...NOBODY, mark: begin };
 }
 
 export type Arrival =

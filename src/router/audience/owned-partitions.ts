@@ -29,6 +29,9 @@ import { FailedStores, type OwnedStore, ownStore, type Stores } from "./store/ow
 
 const stage = "audience";
 const PROGRESS_EVERY_MS = 5_000;
+/** Longer than a partition is without an owner after a crash. */
+const HANDOVER_MS = 60_000;
+const CHANGED_MAX = 1_000;
 
 export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;
@@ -48,6 +51,9 @@ export class OwnedPartitions {
   readonly #stopping: AbortSignal;
   readonly #reader: TopicReader;
   readonly #shared;
+  /** Users who were suppressed or lifted, perhaps while no process owned a partition. */
+  #changed: readonly { readonly userId: string; readonly atMs: number }[] = [];
+  readonly #endSuppressions: (() => void) | undefined;
   /** Partitions whose changelog is being read. */
   readonly #reading = new Map<number, RestoreProgress>();
   /** Stores of revoked partitions that are still being closed. */
@@ -67,6 +73,12 @@ export class OwnedPartitions {
     this.#stopping = stopping;
     this.#settings = settingsOf(config);
     this.#reader = topicReader(kafka, clock, stopping);
+    const { suppressions } = deps;
+    const suppressed = metrics.suppressed.bind({ stage, destination: "" });
+    this.#endSuppressions = suppressions?.onChange((userId) => {
+      this.#changed = [...this.#recentlyChanged(), { userId, atMs: clock.nowMs() }];
+      for (const work of this.works.values()) work.forget(userId);
+    });
     const recordsOut = metrics.recordsOut.bind({ stage });
     const writer = watchedWriter(producer, clock, (records) => recordsOut.inc(records));
     this.#shared = {
@@ -76,6 +88,11 @@ export class OwnedPartitions {
       settingsNow: () => this.#settings,
       events: audienceEvents(deps),
       callsTopic: topics.calls,
+      isSuppressed: (userId: string) => {
+        const isSuppressed = suppressions?.isSuppressed(userId) ?? false;
+        if (isSuppressed) suppressed.inc();
+        return isSuppressed;
+      },
       nowMs: () => clock.nowMs(),
       otherWork: () => otherWork(),
     };
@@ -98,6 +115,7 @@ export class OwnedPartitions {
       fail: this.failed.noting(partition, fail),
     });
     this.works.set(partition, work);
+    for (const { userId } of this.#recentlyChanged()) work.forget(userId);
     return {
       take: (records) => work.take(records),
       drain: () => {
@@ -110,12 +128,18 @@ export class OwnedPartitions {
     };
   }
 
+  #recentlyChanged() {
+    const sinceMs = this.#deps.clock.nowMs() - HANDOVER_MS;
+    return this.#changed.filter(({ atMs }) => atMs >= sinceMs).slice(-CHANGED_MAX);
+  }
+
   update(configuration: AudienceConfiguration): void {
     this.#settings = settingsOf(configuration);
   }
 
   /** Resolves when the stores of all revoked partitions are closed. */
   async closed(): Promise<void> {
+    this.#endSuppressions?.();
     await Promise.all(this.#closing.values());
   }
 

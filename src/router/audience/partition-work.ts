@@ -14,6 +14,7 @@ import type { AssignedPartition } from "../../kafka/port.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import { arriveGathered } from "./apply-members.ts";
 import { abandonOld, applyRecord } from "./apply-record.ts";
+import { applyForget } from "./apply-user.ts";
 import { Gathering } from "./batch-lookups.ts";
 import type { Ownership } from "./open-partition.ts";
 import { asItCame, needsEnd, originOf, usedOffsets, withOwnOffset } from "./own-offsets.ts";
@@ -28,9 +29,14 @@ const STEP_SIZE = 2_000;
 const STEP_RECORDS = 500;
 /** If no record arrives for this long, the age of open syncs is checked. */
 const IDLE_MS = 600_000;
+/** Maximum number of users who are forgotten in one step. */
+const FORGOTTEN_USERS = 500;
 
 export interface PartitionDeps
-  extends Pick<Work, "partition" | "callsTopic" | "registry" | "events" | "nowMs"> {
+  extends Pick<
+    Work,
+    "partition" | "callsTopic" | "registry" | "events" | "nowMs" | "isSuppressed"
+  > {
   readonly writer: Writer;
   readonly deadLetterWriter: DeadLetterWriter;
   readonly assigned: Pick<AssignedPartition, "finish" | "hold" | "topicId" | "isOurs">;
@@ -66,6 +72,10 @@ export class PartitionWork {
   /** True from `drain` on. Steps that are in progress then end with `Interrupted`. */
   #isDraining = false;
   #isCheckDue = false;
+  /** Users who were suppressed or lifted. Added by `forget`, removed by a step. */
+  #forgetting: string[] = [];
+  /** True if records have their turn before users who are forgotten. */
+  #isRecordsTurn = false;
   #lastTakenAtMs: number;
   readonly #working = serialRunner(
     () => this.#next(),
@@ -101,6 +111,16 @@ export class PartitionWork {
   }
 
   /**
+   * Forgets a user's memberships and traits, without calls: when the user is suppressed, and again when the user is
+   * lifted, because this process may not have run in between. If it crashes first, the next sync does the same for a
+   * suppressed user.
+   */
+  forget(userId: string): void {
+    this.#forgetting.push(userId);
+    this.#working.wake();
+  }
+
+  /**
    * Abandons syncs that are too old, and compacts the store if that is due. Needed because a sync is otherwise abandoned
    * only when the next record arrives.
    */
@@ -124,6 +144,10 @@ export class PartitionWork {
     if (this.#isDraining) return null;
     const state = this.#state;
     if (state === null) return this.#open();
+    this.#isRecordsTurn = !this.#isRecordsTurn;
+    if (this.#forgetting.length > 0 && !(this.#isRecordsTurn && this.#waiting.length > 0)) {
+      return this.#forget(state, this.#forgetting.splice(0, FORGOTTEN_USERS));
+    }
     const taken = this.#waiting.shift();
     if (taken !== undefined) return this.#apply(state, taken);
     if (this.#isCheckDue) {
@@ -152,6 +176,16 @@ export class PartitionWork {
     await applyAll(work, this.#deps, records, () =>
       waiting[0]?.topicId === topicId ? (waiting.shift()?.records ?? null) : null,
     );
+  }
+
+  async #forget(state: PartitionState, userIds: readonly string[]): Promise<void> {
+    const work = createWork(state, this.#deps, this.#ownership);
+    const cause = { isReplay: false, record: { offset: state.position } };
+    for (const userId of userIds) {
+      await applyForget(work, cause, userId);
+      await work.breathe(state.position);
+    }
+    await work.write(state.position);
   }
 
   async #abandonOldSyncs(state: PartitionState): Promise<void> {

@@ -173,7 +173,10 @@ function report(
   work.events.ended({ audience, syncId, outcome, members, left, arrived, beganAtMs });
 }
 
-/** Removes members, and writes a call with the value false for each of them. Returns how many were removed. */
+/**
+ * Removes members, and writes a call with the value false for each of them who is not suppressed. Returns how many were
+ * removed.
+ */
 async function leave(
   work: Work,
   cause: Cause,
@@ -199,7 +202,9 @@ async function leave(
       if (!leaves(now)) continue;
       const userId = userOf(key);
       const change = { audienceId: id, first, userId, by, value: false };
-      state.call("left", maker.call(userId, false, membershipMessageId(change)), cause.record);
+      if (!work.isSuppressed(userId)) {
+        state.call("left", maker.call(userId, false, membershipMessageId(change)), cause.record);
+      }
       state.set(key, null);
       const isMarked = arrivals !== null && hasArrived(now, arrivals);
       const marked = counts.marked - (isMarked ? 1 : 0);

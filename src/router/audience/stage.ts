@@ -24,6 +24,9 @@
  *
  * All offsets here are own offsets, which continue to increase if `audience-syncs` is recreated (`own-offsets.ts`).
  *
+ * No call is written for a suppressed user. The user's memberships are forgotten at once (`partition-work.ts`), and at the
+ * latest by the next sync that contains the user.
+ *
  * Changed settings of audiences apply to the next record. If a crash interrupts the processing of a record, the
  * settings at the next start apply to the rest of the record. A claimed key does not change.
  *

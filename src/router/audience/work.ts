@@ -17,6 +17,8 @@ export interface Work {
   readonly events: Events;
   readonly nowMs: () => number;
   readonly gathering: Gathering;
+  /** Returns true if nothing may be sent for the user, and counts it. */
+  readonly isSuppressed: (userId: string) => boolean;
   /** Writes all pending writes. All records below `position` must have been applied. */
   readonly write: (position: number) => Promise<void>;
   /** Lets other work run. If many writes are pending, writes them first. */

@@ -10,6 +10,8 @@
  *                     request names its sources or
  *                     the ID is longer than a
  *                     member's can be
+ *   request with      suppressions                    userId   the suppression, with the time of the request
+ *   `suppress`
  *
  *   header of a notification    value
  *   switchyard-message-id       UUIDv5 of userId, source and the request's time (or the record's time): a
@@ -30,6 +32,7 @@ import type { DestinationId, MessageId, SourceId } from "../../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
 import { isoTimestamp } from "../../domain/timestamp.ts";
 import { uuidV5 } from "../../domain/uuid.ts";
+import type { Suppression } from "../suppression/suppression-record.ts";
 import { affected, type ListenersBySource, listenersFor } from "./affected-sources.ts";
 import { type DeletionRequest, parseRequest } from "./request.ts";
 
@@ -53,6 +56,8 @@ export interface Deletion {
   readonly withoutUserId: readonly DestinationId[];
   /** The user whose memberships are removed; null if the request names sources. */
   readonly forgets: string | null;
+  /** Null unless the request also suppresses the user. */
+  readonly suppression: Suppression | null;
   /** IDs in the request that no configured source has. */
   readonly unknownSources: readonly string[];
 }
@@ -85,9 +90,20 @@ export function decideDeletion(
     kind: "deletion",
     record,
     ...notifications(record, request, found.sources, nowMs),
+    suppression: request.suppress ? suppressionOf(record, request, nowMs) : null,
     forgets: request.sourceIds === null && canBeMember(request.userId) ? request.userId : null,
     unknownSources: found.unknown,
   };
+}
+
+/** A request that is read again suppresses the user again, at the same time. */
+function suppressionOf(
+  { timestampMs: recordMs }: IncomingRecord,
+  { userId, timestampMs }: DeletionRequest,
+  nowMs: number,
+): Suppression {
+  const suppressedAtMs = timestampMs ?? usableRecordTime(recordMs, nowMs);
+  return { userId, suppressedAtMs, reason: null };
 }
 
 function canBeMember(userId: string): boolean {
@@ -136,6 +152,7 @@ function notifications(
 }
 
 const NOT_TRIED = {
+  userHash: null,
   endpoint: null,
   attempt: 0,
   firstAttemptAtMs: null,

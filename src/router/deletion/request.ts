@@ -1,5 +1,5 @@
 /**
- * Reads a record of `deletion-requests`: `{"userId", "timestamp"?, "sourceIds"?}`
+ * Reads a record of `deletion-requests`: `{"userId", "timestamp"?, "sourceIds"?, "suppress"?}`
  * (docs/deletions.md#requests).
  *
  *   the value                                    result
@@ -15,6 +15,13 @@
  *               absent, but a field has a        invalid-deletion
  *                 similar name
  *               absent                           every source
+ *   suppress    true                             the user is also suppressed
+ *               true, with sourceIds             invalid-deletion: a user is suppressed everywhere
+ *               true, and userId has no UTF-8    invalid-deletion: such a user cannot be suppressed
+ *               false or null                    as if the field were absent
+ *               anything else                    invalid-deletion
+ *               absent, but a field has a        invalid-deletion
+ *                 similar name
  *   timestamp   a valid time                     that time
  *               anything else, or absent         null: the record's time is used
  *
@@ -26,6 +33,7 @@
 import { decodeValue, type RecordValue } from "../../domain/decode.ts";
 import { describe, isJsonObject, type JsonObject, kindOf } from "../../domain/json.ts";
 import { readTimestamp } from "../../domain/timestamp.ts";
+import { canBeSuppressed } from "../suppression/suppression-record.ts";
 
 export interface DeletionRequest {
   /** Never empty. */
@@ -34,6 +42,7 @@ export interface DeletionRequest {
   readonly sourceIds: readonly string[] | null;
   /** Null if the request has no valid timestamp. */
   readonly timestampMs: number | null;
+  readonly suppress: boolean;
 }
 
 /** Why a request cannot be carried out. */
@@ -64,8 +73,11 @@ export function parseRequest(record: RecordValue): ParsedRequest {
   const listed = parseSourceIds(hasNulls ? withoutNulls(json) : json);
   if (listed.kind === "refused") return listed;
   const { sourceIds } = listed;
+  const problem = suppressProblem(json, userId, sourceIds);
+  if (problem !== null) return invalid(problem);
   const timestampMs = readTimestamp(json.timestamp);
-  return { kind: "request", request: { userId, sourceIds, timestampMs } };
+  const suppress = json.suppress === true;
+  return { kind: "request", request: { userId, sourceIds, timestampMs, suppress } };
 }
 
 type ParsedSourceIds =
@@ -102,6 +114,25 @@ function parseSourceIds(json: JsonObject): ParsedSourceIds {
     sourceIds.add(id);
   }
   return { kind: "sources", sourceIds: [...sourceIds] };
+}
+
+const MEANT_FOR_SUPPRESS = /^suppress(?:ed|ion)?$/i;
+
+/** Returns why the request cannot suppress the user; null if it can, or does not ask for it. */
+function suppressProblem(
+  json: JsonObject,
+  userId: string,
+  sourceIds: DeletionRequest["sourceIds"],
+): string | null {
+  const { suppress = null } = json;
+  if (suppress === null || suppress === false) {
+    const names = Object.keys(json).filter((field) => field !== "suppress");
+    const meant = names.find((field) => MEANT_FOR_SUPPRESS.test(field));
+    return meant === undefined ? null : `the field ${describe(meant)} is unknown. Use suppress`;
+  }
+  if (suppress !== true) return `suppress is ${kindOf(suppress)}, expected true or false`;
+  if (sourceIds !== null) return "suppress applies to every source, so sourceIds must be omitted";
+  return canBeSuppressed(userId) ? null : "userId has no form in UTF-8, so it cannot be suppressed";
 }
 
 function asId(value: unknown): string | null {

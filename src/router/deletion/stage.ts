@@ -1,14 +1,15 @@
 /**
  * The deletion stage: reads `deletion-requests`, writes notifications to the topics of webhook destinations, and
- * writes `forget` records to `audience-syncs`.
+ * writes `forget` records to `audience-syncs`, and suppressions.
  *
  * The requests of a partition are processed in pieces, in order:
  *
  *   step                                              if the process crashes after it
  *   0  look up the schemas of the values              the piece is read again; nothing was written
  *   1  count the partitions of audience-syncs         the same
- *   2  write notifications, forget records and        the records are written again, the notifications
- *      dead letters in one send                       with the same message IDs
+ *   2  write notifications, forget records,           the records are written again, the notifications
+ *      suppressions and dead letters in one send      with the same message IDs; a user who was lifted in
+ *                                                     between is suppressed again
  *   3  write dead letters for rejected records, and   the same; rerouted notifications are written twice
  *      reroute notifications whose topic is not
  *      writable
@@ -41,6 +42,7 @@ import { deadLetterWriter, type Refused } from "../stage/dead-letter-writer.ts";
 import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import { topicsFix } from "../stage/topic-keeper.ts";
+import { suppressionRecord } from "../suppression/suppression-record.ts";
 import { listenersBySource } from "./affected-sources.ts";
 import { type Decided, decideDeletion, forgetRecords } from "./deletion.ts";
 
@@ -250,7 +252,7 @@ interface InFlightRequest extends Became {
 
 interface PieceOptions {
   readonly decide: (record: IncomingRecord) => Decided;
-  readonly topics: Pick<TopicNames, "audienceSyncs">;
+  readonly topics: Pick<TopicNames, "audienceSyncs" | "suppressions">;
   /** Number of partitions of `audience-syncs`. */
   readonly partitions: number;
 }
@@ -279,6 +281,10 @@ function becomes(
 ): readonly OutgoingRecord[] {
   if (decided.kind === "unusable") return [];
   const notifications = decided.notifications.map(({ outgoing }) => outgoing);
-  if (decided.forgets === null) return notifications;
-  return [...notifications, ...forgetRecords(decided.forgets, topics.audienceSyncs, partitions)];
+  const { forgets, suppression } = decided;
+  const forgotten =
+    forgets === null ? [] : forgetRecords(forgets, topics.audienceSyncs, partitions);
+  const suppressed =
+    suppression === null ? [] : [suppressionRecord(topics.suppressions, suppression)];
+  return [...notifications, ...forgotten, ...suppressed];
 }

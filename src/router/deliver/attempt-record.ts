@@ -5,7 +5,7 @@
  *
  *   field              from
  *   time               the end of the last request
- *   decision           what happened to the delivery (`decide.ts`)
+ *   decision           what happened to the delivery (`decide.ts`); `suppressed` if no attempt was started for that reason
  *   requests           one per endpoint, including skipped endpoints
  *     endpoint         its name, which contains only the host of its URL; the rest may be a password
  *     outcome          accepted, retry, rejected, or skipped if it was unavailable
@@ -40,6 +40,7 @@ const DECISIONS = {
   retry: piece('retry","requests":['),
   rejected: piece('rejected","requests":['),
   expired: piece('expired","requests":['),
+  suppressed: piece('suppressed","requests":['),
 } as const;
 const OUTCOMES = {
   accepted: piece('accepted"'),

@@ -12,6 +12,9 @@
  *   accepted by another endpoint             decided at once, unless all endpoints must accept it
  *   any other delivery                       part of smaller and smaller units, until a response does not split its unit
  *
+ * Before a part is sent, deliveries whose users were suppressed since the attempt started are put back. They are then
+ * evaluated again, and not sent.
+ *
  * So if only one delivery is rejected, only that delivery becomes a dead letter, and the others lose no
  * attempt: all rounds count as one attempt, which ends with the last round. Each request counts toward
  * `requestsPerSecond` and is reported to the circuit breakers, even if it contains only half of the
@@ -38,18 +41,16 @@ import type { Delivery } from "../../domain/delivery.ts";
 import type { AttemptedDestination, Endpoint } from "../../domain/destination.ts";
 import { type EndpointNames, endpointNames } from "../../domain/endpoint-name.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
-import {
-  type CallVerdict,
-  type Measured,
-  type NotSent,
-  type Outcome,
-  type Phases,
-  type RequestResult,
-  responded,
-  type Sendable,
-  type Sender,
-  type SendResult,
-  type UnitName,
+import type {
+  Measured,
+  NotSent,
+  Outcome,
+  Phases,
+  RequestResult,
+  Sendable,
+  Sender,
+  SendResult,
+  UnitName,
 } from "../destinations/port.ts";
 import type { AttemptTrace } from "./attempt-trace.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
@@ -61,6 +62,7 @@ import {
   type EndpointResult,
   isAccepted,
   isSkipped,
+  resultOf,
   skipped,
 } from "./decide.ts";
 import type { EndpointGates } from "./endpoint-availability.ts";
@@ -129,6 +131,9 @@ export interface AttemptHost {
   readonly limits: Limits;
   /** Carries out the decision about a delivery. @param trace links the records that replace it to the attempt. */
   settle(call: Call, decision: Decision, trace: AttemptTrace | null, endedAtMs: number): void;
+  /** Changes when a user is suppressed or lifted. */
+  readonly suppressionsVersion: number;
+  isSuppressed(call: Call): boolean;
   /** Lets deliveries wait again, as if the attempt had not started. */
   putBack(calls: readonly Call[]): void;
   /** Starts the deliveries that may start now that a request has ended. */
@@ -158,6 +163,7 @@ export class Attempt {
   readonly #settings: Settings;
   readonly #turn: Turn;
   readonly #startedAtMs: number;
+  readonly #suppressionsVersion: number;
   /** Null if the attempt is not traced. */
   readonly #trace: AttemptTrace | null;
   /** The deliveries that the requests in progress contain. Changed when a part is sent. */
@@ -185,6 +191,7 @@ export class Attempt {
     this.#calls = calls;
     this.#turn = calls[0]?.item.owner.turn ?? "queue";
     this.#startedAtMs = nowMs;
+    this.#suppressionsVersion = host.suppressionsVersion;
     host.limits.slots.started(this.#turn);
     for (const { item } of calls) item.owner.begin();
     this.#trace = host.parts.observer.started(calls, settings.destination);
@@ -305,18 +312,30 @@ export class Attempt {
         return;
       }
       this.#rest = this.#rest.slice(1);
-      this.#calls = part.calls;
       if (this.#isUnsent) {
+        this.#calls = part.calls;
         // Deliveries of the part may follow others that were put back.
         for (const call of part.calls) add(call, part.endpoints.map(skipped));
         this.#decide(part.calls, nowMs);
         continue;
       }
-      this.#send(part.endpoints, part.calls.map(measuredOf), nowMs);
+      this.#calls = this.#withoutSuppressed(part.calls);
+      if (this.#calls.length === 0) continue;
+      this.#send(part.endpoints, this.#calls.map(measuredOf), nowMs);
       if (this.#pending > 0) return;
       this.#decide(this.#calls, nowMs);
     }
     this.#end(endedAtMs);
+  }
+
+  #withoutSuppressed(calls: readonly Call[]): readonly Call[] {
+    const host = this.#host;
+    if (host.suppressionsVersion === this.#suppressionsVersion) return calls;
+    const suppressed = calls.filter((call) => host.isSuppressed(call));
+    if (suppressed.length === 0) return calls;
+    host.parts.observer.putBack(suppressed.length);
+    host.putBack(suppressed);
+    return calls.filter((call) => !suppressed.includes(call));
   }
 
   #decide(calls: readonly Call[], endedAtMs: number): void {
@@ -369,17 +388,4 @@ function halves(calls: readonly Call[]): readonly (readonly Call[])[] {
 function measuredOf({ measured }: Call): Measured {
   assert(measured !== null);
   return measured;
-}
-
-/** The result of one delivery, if the response contains a status for each delivery of the request. */
-function resultOf({ outcome, status, error }: CallVerdict, whole: EndpointResult): EndpointResult {
-  const { endpoint, result } = whole;
-  if (result.kind !== "response") return whole;
-  const { retryAfter, durationMs, phases } = result;
-  const kept = outcome.kind === "accepted" || error === null ? null : phases?.keepBytes;
-  const own =
-    kept === null || kept === undefined || error === null
-      ? phases
-      : { ...phases, kept: [Buffer.from(error).subarray(0, kept)] };
-  return { endpoint, result: responded(status, retryAfter, durationMs, own), outcome };
 }

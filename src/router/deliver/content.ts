@@ -1,10 +1,12 @@
 /** The content of a delivery's record: a call, or a delete notification from the deletion stage. */
 
 import { decodeValue, type RecordValue } from "../../domain/decode.ts";
+import type { Delivery } from "../../domain/delivery.ts";
 import { isIdField } from "../../domain/exact-ids.ts";
 import { isJsonObject } from "../../domain/json.ts";
 import { parseDelete, parseDeliveredCall } from "../../domain/parse-call.ts";
 import type { Content } from "../destinations/port.ts";
+import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 
 export type ParsedContent =
   | {
@@ -30,6 +32,20 @@ export function parseContent(record: RecordValue): ParsedContent {
   }
   const parsed = parseDeliveredCall(json, bytes.length);
   return parsed.kind === "call" ? { kind: "content", content: parsed.call, text } : parsed;
+}
+
+/**
+ * True if a delivery must not be attempted, because its user is suppressed. The header decides if there is one, because a
+ * destination's rules may have given the user ID of somebody else to the call.
+ */
+export function isSuppressed(
+  { userHash }: Pick<Delivery, "userHash">,
+  parsed: ParsedContent,
+  suppressions: KnownSuppressions,
+): boolean {
+  if (parsed.kind === "refused" || parsed.content.type === "delete") return false;
+  if (userHash !== null) return suppressions.matchesHeader(userHash);
+  return suppressions.matches(parsed.content);
 }
 
 /**

@@ -39,7 +39,13 @@ import type { Delivery } from "../../domain/delivery.ts";
 import type { Endpoint } from "../../domain/destination.ts";
 import { type EndpointNames, nameOf } from "../../domain/endpoint-name.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
-import { type Outcome, RETRY, type SendResult } from "../destinations/port.ts";
+import {
+  type CallVerdict,
+  type Outcome,
+  RETRY,
+  responded,
+  type SendResult,
+} from "../destinations/port.ts";
 import { delayAfterAttempt, delayOfShare, type RetryPolicy } from "./choose-retry-delay.ts";
 
 export interface EndpointResult {
@@ -68,7 +74,8 @@ export function skippedAsGone({ key }: Endpoint): EndpointResult {
   return { endpoint: key, result: SKIPPED, outcome: REJECTED };
 }
 
-export type DecisionName = "accepted" | "retry" | "rejected" | "expired";
+/** The stage decides `suppressed` before an attempt; all others follow from one. */
+export type DecisionName = "accepted" | "retry" | "rejected" | "expired" | "suppressed";
 
 export interface Decision {
   /**
@@ -143,6 +150,22 @@ function decideAny(
 
 export function isAccepted({ outcome }: EndpointResult): boolean {
   return outcome.kind === "accepted";
+}
+
+/** The result of one delivery, if the response contains a status for each delivery of the request. */
+export function resultOf(
+  { outcome, status, error }: CallVerdict,
+  whole: EndpointResult,
+): EndpointResult {
+  const { endpoint, result } = whole;
+  if (result.kind !== "response") return whole;
+  const { retryAfter, durationMs, phases } = result;
+  const kept = outcome.kind === "accepted" || error === null ? null : phases?.keepBytes;
+  const own =
+    kept === null || kept === undefined || error === null
+      ? phases
+      : { ...phases, kept: [Buffer.from(error).subarray(0, kept)] };
+  return { endpoint, result: responded(status, retryAfter, durationMs, own), outcome };
 }
 
 export function isSkipped({ result }: EndpointResult): boolean {

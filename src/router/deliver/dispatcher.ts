@@ -8,7 +8,7 @@
  *   gets its turn                       `prepare.ts` decides: attempt, wait, schedule a retry, or dead-letter
  *   may share a request with others     waits for them in a unit (`units.ts`)
  *   is attempted                        all requests run to completion, then `decide.ts` decides (`attempt.ts`)
- *   is accepted                         its offset counts as processed immediately
+ *   is accepted, or suppressed          its offset counts as processed immediately
  *   is replaced by other records        its offset counts as processed when the brokers have acknowledged them;
  *                                       its key and slot are free before that
  *   is canceled while it waits          becomes a dead letter, even while the destination is on hold
@@ -17,15 +17,16 @@
  *                                       evaluated again with the new settings, even those in units
  */
 
-import { readDelivery } from "../../domain/delivery.ts";
+import type { Delivery } from "../../domain/delivery.ts";
 import type { AttemptedDestination } from "../../domain/destination.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { AssignedPartition } from "../../kafka/port.ts";
-import { cancelledText, cancelOf } from "../control/early-release.ts";
+import { cancelledText } from "../control/early-release.ts";
 import { type Controls, NO_CONTROLS } from "../control/operator-action-state.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
 import type { Sender } from "../destinations/port.ts";
+import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 import {
   Attempt,
   type AttemptHost,
@@ -36,8 +37,10 @@ import {
   type Timer,
 } from "./attempt.ts";
 import type { AttemptTrace } from "./attempt-trace.ts";
+import { Cancellations } from "./cancellations.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
 import type { Turn } from "./circuit-breaker.ts";
+import { isSuppressed, parseContent } from "./content.ts";
 import type { Decision } from "./decide.ts";
 import {
   EndpointGates,
@@ -55,6 +58,7 @@ import {
 } from "./follow-up-record.ts";
 import { holdCause } from "./hold-cause.ts";
 import { type Call, type InFlight, OwnedPartition } from "./in-flight.ts";
+import { NextLook } from "./next-look.ts";
 import { type Prepared, type PreparedAttempt, prepare } from "./prepare.ts";
 import { Queue } from "./queue.ts";
 import { RequestRate } from "./request-rate.ts";
@@ -63,14 +67,14 @@ import { beginWindow, callOf, Units } from "./units.ts";
 
 /** Much shorter than the margin for a last attempt (`choose-retry-delay.ts`). */
 const RELEASE_EVERY_MS = 500;
-/** During a longer wait, the time is checked at this interval, in case the clock was changed. */
-const LOOK_AGAIN_MAX_MS = 60_000;
 
 export interface PartitionObserver {
   owned(): void;
   /** @param count the number of records that were fetched. */
   took(count: number): void;
   left(): void;
+  /** Called for a delivery that is processed without an attempt, because its user is suppressed. */
+  suppressed(delivery: Delivery, nowMs: number): void;
 }
 
 /** What the deliveries of a destination use outside. */
@@ -79,6 +83,8 @@ export interface Parts {
   readonly sender: Sender;
   readonly observer: PartitionObserver & AttemptObserver & EndpointObserver;
   readonly writer: FollowUpWriter;
+  /** Absent if nobody is suppressed. */
+  readonly suppressions?: KnownSuppressions | undefined;
 }
 
 export interface DispatchConfig {
@@ -96,14 +102,12 @@ export class Dispatcher implements AttemptHost {
   readonly #units: Units;
   /** Replaced by `update`. Attempts in progress keep the settings with which they started. */
   #settings: Settings;
-  /** The cancellations in force; replaced by `update`. */
-  #cancels: readonly EarlyRelease[] = [];
+  readonly #cancellations: Cancellations;
   /** True from the moment when the rate limit stops the next delivery until its wait is over, or settings change. */
   #isLimited = false;
   /** True while a timer is set that releases retries which wait for endpoints. */
   #isReleasing = false;
-  /** When `#lookAgain` calls `pump` next; in the past if it does not. */
-  #nextLookMs = Number.NEGATIVE_INFINITY;
+  readonly #nextLook: NextLook;
 
   constructor(destination: AttemptedDestination, config: DispatchConfig, parts: Parts) {
     const { policy, topics, partitions } = config;
@@ -116,15 +120,17 @@ export class Dispatcher implements AttemptHost {
     this.parts = parts;
     this.limits = { slots, gates, rate: new RequestRate(requestsPerSecond, partitions) };
     this.#topics = topics;
+    this.#nextLook = new NextLook(parts.timer, () => this.pump());
+    this.#cancellations = new Cancellations(destination.id);
     this.#settings = settings;
     const stillUntilMs = (nowMs: number) =>
       holdCause(this.#settings.destination)
         ? Number.POSITIVE_INFINITY
         : gates.stoppedUntilMs(nowMs);
-    this.#queue = new Queue(gates, slots, stillUntilMs, (untilMs) => this.#lookAgain(untilMs));
-    this.#units = new Units(sender, this.#queue, gates, (item, nowMs) =>
-      this.#cancelOf(item.record) === null ? this.#prepare(item, nowMs) : null,
-    );
+    this.#queue = new Queue(gates, slots, stillUntilMs, (untilMs) => this.#nextLook.at(untilMs));
+    const prepareIt = (item: InFlight, nowMs: number) =>
+      this.#cancellations.of(item.record) === null ? this.#prepare(item, nowMs) : null;
+    this.#units = new Units(sender, this.#queue, gates, prepareIt, () => this.suppressionsVersion);
   }
 
   /**
@@ -149,11 +155,12 @@ export class Dispatcher implements AttemptHost {
   }
 
   #cancel(earlyReleases: readonly EarlyRelease[]): void {
-    this.#cancels = earlyReleases.filter(({ kind }) => kind === "cancel");
-    if (this.#cancels.length > 0) this.#units.disbandAll();
-    const isCancelled = ({ record }: InFlight) => this.#cancelOf(record) !== null;
+    this.#cancellations.update(earlyReleases);
+    if (!this.#cancellations.areThere) return;
+    this.#units.disbandAll();
+    const isCancelled = ({ record }: InFlight) => this.#cancellations.of(record) !== null;
     // `extract` finds only deliveries that may start. When one is removed, the next one with its key may start.
-    let found = this.#cancels.length === 0 ? [] : this.#queue.extract(isCancelled);
+    let found = this.#queue.extract(isCancelled);
     for (; found.length > 0; found = this.#queue.extract(isCancelled)) {
       for (const item of found) this.#giveUpCancelled(item, this.parts.timer.nowMs());
     }
@@ -222,7 +229,7 @@ export class Dispatcher implements AttemptHost {
       if (!this.#startUnit(nowMs, true)) break;
     }
     const { dueAtMs } = this.#units;
-    if (dueAtMs > timer.nowMs() && dueAtMs < Number.POSITIVE_INFINITY) this.#lookAgain(dueAtMs);
+    if (dueAtMs > timer.nowMs() && dueAtMs < Number.POSITIVE_INFINITY) this.#nextLook.at(dueAtMs);
   }
 
   settle({ item }: Call, { outputs }: Decision, trace: AttemptTrace | null, nowMs: number): void {
@@ -260,26 +267,29 @@ export class Dispatcher implements AttemptHost {
     });
   }
 
+  get suppressionsVersion(): number {
+    return this.parts.suppressions?.version ?? 0;
+  }
+
+  isSuppressed({ item: { record }, delivery }: Call): boolean {
+    const { suppressions } = this.parts;
+    return suppressions !== undefined && isSuppressed(delivery, parseContent(record), suppressions);
+  }
+
+  /** Ends a delivery without an attempt. A crash before the next commit only means that this is decided again. */
+  #suppress(item: InFlight, delivery: Delivery, nowMs: number): void {
+    item.owner.begin();
+    this.#queue.end(item);
+    this.parts.observer.suppressed(delivery, nowMs);
+    item.owner.finish(item.record.offset);
+  }
+
   #giveUpCancelled(item: InFlight, nowMs: number): boolean {
-    const cancel = this.#cancelOf(item.record);
+    const cancel = this.#cancellations.of(item.record);
     if (cancel === null) return false;
     const error = cancelledText(cancel);
     this.#replace(item, [deadLetter(item.record, "cancelled", error, this.#topics, nowMs)]);
     return true;
-  }
-
-  #cancelOf(record: IncomingRecord): EarlyRelease | null {
-    if (this.#cancels.length === 0) return null;
-    const read = readDelivery(record);
-    if (read.kind === "invalid") return null;
-    const { receivedAtMs, attempt, firstAttemptAtMs } = read.delivery;
-    return cancelOf(this.#cancels, {
-      // The topic decides the destination, because the record's headers may name another one.
-      destination: this.#settings.destination.id,
-      timestampMs: record.timestampMs,
-      receivedAtMs,
-      firstAttemptAtMs: attempt > 0 ? firstAttemptAtMs : null,
-    });
   }
 
   #consider(item: InFlight, nowMs: number): void {
@@ -296,6 +306,9 @@ export class Dispatcher implements AttemptHost {
       case "retry":
         this.#replace(item, [replacement(prepared, record, this.#topics, nowMs)]);
         return;
+      case "suppressed":
+        this.#suppress(item, prepared.delivery, nowMs);
+        return;
       case "wait":
         this.#wait(item, prepared.endpoint, prepared.untilMs);
         return;
@@ -306,7 +319,9 @@ export class Dispatcher implements AttemptHost {
 
   #prepare({ record, owner }: InFlight, nowMs: number): Prepared {
     const { destination, policy } = this.#settings;
-    return prepare(record, destination, policy, nowMs, this.limits.gates, owner.turn);
+    const { gates } = this.limits;
+    const { suppressions = null } = this.parts;
+    return prepare(record, destination, policy, nowMs, gates, owner.turn, suppressions);
   }
 
   #considerAttempt(item: InFlight, prepared: PreparedAttempt, nowMs: number): void {
@@ -367,20 +382,6 @@ export class Dispatcher implements AttemptHost {
     timer.after(RELEASE_EVERY_MS, () => {
       this.#isReleasing = false;
       if (this.#queue.release(timer.nowMs())) this.#releaseInTime();
-      this.pump();
-    });
-  }
-
-  /** Pumps again at this time, or earlier. */
-  #lookAgain(untilMs: number): void {
-    const { timer } = this.parts;
-    const nowMs = timer.nowMs();
-    const atMs = Math.min(untilMs, nowMs + LOOK_AGAIN_MAX_MS);
-    if (this.#nextLookMs > nowMs && this.#nextLookMs <= atMs) return;
-    this.#nextLookMs = atMs;
-    timer.after(atMs - nowMs, () => {
-      // The timer may fire before this time on this clock; the time is then set again.
-      this.#nextLookMs = Number.NEGATIVE_INFINITY;
       this.pump();
     });
   }

@@ -67,6 +67,8 @@ export interface Unit {
   bytes: number;
   dueAtMs: number;
   isClosed: boolean;
+  /** When this changes, the deliveries are evaluated again. */
+  readonly suppressionsVersion: number;
 }
 
 /** The deliveries of a partition that are in flight, by a hash of their keys (`queue.ts`). */

@@ -4,6 +4,7 @@
  *
  *   state                                                decision
  *   a required delivery header is missing or invalid     unreadable: dead letter, invalid-call
+ *   its user is suppressed, unless it has to wait        suppressed: nothing is written, no request is sent
  *   its only endpoint was removed                        dead letter, unknown-destination
  *   its retry window has ended                           dead letter, expired
  *   every endpoint has rejected it                       dead letter, rejected
@@ -26,6 +27,9 @@
  *   is neither a call nor a delete notification          dead letter, with the reason from decoding
  *   is valid                                             attempt, with the requests to send
  *
+ * A delivery that has to wait is prepared again before its attempt, so it is sent if its user is lifted until then. A
+ * delete notification has no user in this sense: it is always sent.
+ *
  * Only configured endpoints that have not rejected the delivery count. If the destination had `any` when an endpoint
  * rejected it, and has `every` now, that endpoint counts too, because it must get the call or a dead letter of its own.
  * Which endpoint is the only one of a delivery is decided again each time (`domain/endpoint-name.ts`), and the records
@@ -46,9 +50,10 @@ import { endpointFor, refTo, removedText } from "../../domain/endpoint-name.ts";
 import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
 import type { RecordContent } from "../../domain/record.ts";
 import type { Sendable, SenderHold } from "../destinations/port.ts";
+import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 import { delayOfShare, delayUntil, lastAfterMs, type RetryPolicy } from "./choose-retry-delay.ts";
 import type { Turn } from "./circuit-breaker.ts";
-import { parseContent } from "./content.ts";
+import { isSuppressed, parseContent } from "./content.ts";
 import {
   allRejected,
   type EndpointResult,
@@ -91,6 +96,8 @@ export type Prepared =
   | PreparedAttempt
   | Output
   | Wait
+  /** The delivery is processed without an attempt. */
+  | { readonly kind: "suppressed"; readonly delivery: Delivery }
   /** The record is not a valid delivery: it becomes a dead letter with its headers unchanged. */
   | { readonly kind: "unreadable"; readonly error: string };
 
@@ -122,6 +129,7 @@ export const OPEN_GATES: Gates = {
 
 const NO_RESULTS: readonly EndpointResult[] = [];
 
+/** @param suppressions null if nobody is suppressed. */
 export function prepare(
   record: RecordContent & RecordValue,
   destination: AttemptedDestination,
@@ -129,13 +137,20 @@ export function prepare(
   nowMs: number,
   gates: Gates,
   turn: Turn,
+  suppressions: KnownSuppressions | null = null,
 ): Prepared {
   const parsed = readDelivery(record);
   if (parsed.kind === "invalid") return { kind: "unreadable", error: parsed.error };
   const delivery = sanitizeHeaders(parsed.delivery, destination.id, policy.retryWindowMs, nowMs);
   const planned = plan(delivery, destination, policy, nowMs, gates, turn);
-  if (planned.kind !== "attempt") return planned;
+  if (planned.kind === "wait") return planned;
+  const hasSuppressed = suppressions !== null && suppressions.size > 0;
+  if (planned.kind !== "attempt" && !hasSuppressed) return planned;
   const value = parseContent(record);
+  if (hasSuppressed && isSuppressed(delivery, value, suppressions)) {
+    return { kind: "suppressed", delivery };
+  }
+  if (planned.kind !== "attempt") return planned;
   if (value.kind === "refused") {
     const { reason, error } = value;
     return { kind: "dead-letter", reason, error, delivery: planned.delivery };

@@ -6,6 +6,7 @@
  *   records are fetched          yes
  *   an attempt starts            yes               its span (`attempt-trace.ts`)
  *   a request ends               yes
+ *   a delivery is suppressed     yes               its record in the topic `attempts`
  *   a delivery was attempted     yes      yes      health; its record in the topic `attempts` (`attempts-topic.ts`)
  *   a replacement is written     yes      if it is a dead letter
  *   a circuit changes            yes      yes
@@ -18,6 +19,7 @@
 import type { BoundCounter } from "../../base/telemetry/instruments.ts";
 import type { Log } from "../../base/telemetry/log.ts";
 import { LineLimit } from "../../base/telemetry/log-rate-limit.ts";
+import type { Delivery } from "../../domain/delivery.ts";
 import type { AttemptedDestination } from "../../domain/destination.ts";
 import {
   CIRCUIT_STATES,
@@ -168,6 +170,15 @@ export class Report implements PartitionObserver, AttemptObserver, EndpointObser
       this.#latency.observe(Math.max(0, endedAtMs - delivery.receivedAtMs) / 1_000);
     }
     logAttempt(this.#deps.log, attempt, this.#isSampled);
+  }
+
+  suppressed(delivery: Delivery, nowMs: number): void {
+    const { destination } = this.#labels;
+    // Bound at the first such delivery, because few destinations have any, and each series costs memory.
+    this.#deps.metrics.suppressed.bind({ stage, destination }).inc();
+    const decision = { name: "suppressed", outputs: [] } as const;
+    const names = this.#names;
+    this.#notes?.add({ delivery, results: [], decision, names, endedAtMs: nowMs, batch: null });
   }
 
   written(replacement: Replacement): void {

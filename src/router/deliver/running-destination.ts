@@ -87,7 +87,7 @@ export class RunningDestination implements AsyncDisposable {
     const dispatcher = new Dispatcher(
       started,
       { policy: config, topics, partitions },
-      { timer, sender, observer: report, writer },
+      { timer, sender, observer: report, writer, suppressions: deps.suppressions },
     );
     this.kind = kind;
     this.#deps = deps;

@@ -8,6 +8,8 @@
  *      write values with a schema
  *   1  send the requests of an attempt                 the attempt is repeated
  *   2a accepted: the record is processed               the same, until the next commit
+ *   1' its user is suppressed: the record is           the same, until the next commit; it is sent if the user was
+ *      processed, no request is sent                   lifted meanwhile
  *   2b otherwise: write to a delay topic or the dead   the delivery continues twice: here, and from the
  *      letters, then the record is processed           record that was written
  *   3  the consumer commits, periodically              nothing is repeated
@@ -23,8 +25,8 @@
  *
  * So an accepted batch is repeated as a whole or not at all.
  *
- * An offset is therefore committed only when everything before it is delivered, scheduled for retry or
- * dead-lettered. This holds for both topics of a destination, its queue and its retries. While a destination
+ * An offset is therefore committed only when everything before it is delivered, scheduled for retry,
+ * dead-lettered or suppressed. This holds for both topics of a destination, its queue and its retries. While a destination
  * is on hold, its queue stays in Kafka, where a crash does not affect it. While a partition waits for a
  * schema, the destination's other partitions and its retries continue. When a partition is revoked or the
  * process stops, no attempts start, and those in progress get `drainLimitMs` to complete. The next owner

@@ -15,6 +15,8 @@
  *                                           its first delivery arrived, or the retry window of one of them has ended
  *   has endpoints whose availability        not at all: its deliveries are evaluated again, in order
  *   changed while it waited
+ *   waited while a user was suppressed      the same
+ *   or lifted
  *
  * The time that a delivery has already waited for a slot or for its endpoint counts toward `waitMs`.
  */
@@ -37,6 +39,7 @@ export class Units {
   readonly #queue: Queue;
   readonly #gates: EndpointGates;
   readonly #prepare: (item: InFlight, nowMs: number) => Prepared | null;
+  readonly #suppressionsVersion: () => number;
   /** Null if each delivery is sent alone. Changed by `update`. */
   #limits: UnitLimits | null;
   /** The units in the order in which they were opened. Each delivery in them has its `unit` set. */
@@ -44,17 +47,20 @@ export class Units {
 
   /**
    * @param prepare prepares a delivery that would follow another one with its key; null if it must not be attempted.
+   * @param suppressionsVersion changes when a user is suppressed or lifted.
    */
   constructor(
     sender: Sender,
     queue: Queue,
     gates: EndpointGates,
     prepare: (item: InFlight, nowMs: number) => Prepared | null,
+    suppressionsVersion: () => number,
   ) {
     this.#sender = sender;
     this.#queue = queue;
     this.#gates = gates;
     this.#prepare = prepare;
+    this.#suppressionsVersion = suppressionsVersion;
     this.#limits = sender.limits();
   }
 
@@ -122,7 +128,9 @@ export class Units {
   }
 
   /** True if the deliveries of a unit that `next` returned have to be evaluated again. */
-  isOutdated({ endpoints, availability, calls }: Unit, nowMs: number): boolean {
+  isOutdated(unit: Unit, nowMs: number): boolean {
+    const { endpoints, availability, calls, suppressionsVersion } = unit;
+    if (suppressionsVersion !== this.#suppressionsVersion()) return true;
     if (this.#gates.availability(endpoints, nowMs) !== availability) return true;
     if (this.#gates.stopped(nowMs) !== null || this.#gates.mustAllWait(endpoints)) return true;
     return calls.some(({ untilMs }) => untilMs < nowMs);
@@ -165,7 +173,15 @@ export class Units {
 
   #open(group: Group, call: UnitCall, limits: UnitLimits): void {
     const dueAtMs = Number.POSITIVE_INFINITY;
-    const unit: Unit = { ...group, calls: [], bytes: 0, dueAtMs, isClosed: false };
+    const suppressionsVersion = this.#suppressionsVersion();
+    const unit: Unit = {
+      ...group,
+      calls: [],
+      bytes: 0,
+      dueAtMs,
+      isClosed: false,
+      suppressionsVersion,
+    };
     this.#units.push(unit);
     joins(unit, call, limits);
   }

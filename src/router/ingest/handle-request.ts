@@ -10,6 +10,7 @@ import type { InTurn } from "../../base/runtime/in-turn.ts";
 import type { PenaltyDelay } from "../../base/runtime/penalty-delay.ts";
 import type { CallType } from "../../domain/call.ts";
 import type { Source } from "../../domain/destination.ts";
+import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 import { authenticate, basicUser } from "./auth.ts";
 import { readRequestBody } from "./http.ts";
 import type { KnownSources } from "./known-sources.ts";
@@ -48,6 +49,8 @@ const UNAVAILABLE_WAIT_MS = 2_000;
 export interface Intake {
   readonly clock: Clock;
   readonly topic: string;
+  /** Absent if nobody is suppressed. */
+  readonly suppressions: KnownSuppressions | undefined;
   /** `true` if clients reach the server over TLS. */
   readonly isSecure: boolean;
   /** The current settings. A request keeps the settings with which it started. */
@@ -154,6 +157,7 @@ async function answerOf(work: IntakeRequest): Promise<Answer | null> {
   work.intake.report.countCalls(source.id, {
     written,
     repaired: read.repaired,
+    suppressed: read.suppressed,
     rejected: read.rejected,
   });
   return work.type === null ? SUCCESS : singleAnswer(read);
@@ -230,7 +234,8 @@ async function readSource(
   if (read === "too-large") return failure("body-too-large");
   hold.shrink(bytes.length);
   const rate = sources.byId.get(source.id)?.rate;
-  const waitMs = rate?.take(read.records.length, intake.clock.nowMs());
+  // The response must not show that a user is suppressed.
+  const waitMs = rate?.take(read.records.length + read.suppressed, intake.clock.nowMs());
   if (waitMs !== undefined && waitMs > 0) {
     return failure("rate-limited", null, retryAfterS(waitMs, Math.random()));
   }
@@ -244,12 +249,19 @@ async function readAll(
   outline: Outline,
   source: Source,
 ): Promise<CallsRead | "too-large" | "too-much"> {
-  const { clock, topic } = intake;
+  const { clock, topic, suppressions } = intake;
   const receivedAt = new Date(clock.nowMs()).toISOString();
   const own = sources.byId.get(source.id)?.headers ?? [];
   const sharedHeaders = trace === null ? own : [...own, ...trace.headers];
   const { correctClock: correctsClock } = source;
-  const common = { topic, sharedHeaders, receivedAt, correctsClock, newMessageId: randomUUID };
+  const common = {
+    topic,
+    sharedHeaders,
+    receivedAt,
+    correctsClock,
+    newMessageId: randomUUID,
+    suppressions,
+  };
   const frame = type === null ? batchFrame(common, outline.envelope) : singleFrame(common, type);
   const reader = readCalls(bytes, outline, frame);
   for (;;) {

@@ -5,6 +5,7 @@
  *   exceeds 32 KB as it was sent                   rejected: too-large
  *   is nested too deeply                           rejected: invalid-call
  *   breaks a rule of docs/calls.md#fields          rejected: invalid-call
+ *   is for a suppressed user                       suppressed: accepted, but not written
  *   anything else                                  a record
  *
  * The record's value is the call's JSON as it was sent, byte for byte, except for the following members:
@@ -28,6 +29,7 @@ import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import { endOfValue, nameAt, scanObject } from "../../domain/scan-json.ts";
 import { repaired } from "../../domain/scan-scalar.ts";
 import { isoTimestamp, isWritable, readTimestamp } from "../../domain/timestamp.ts";
+import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 import { CALL_MAX_BYTES } from "./read-body.ts";
 import { type SentCall, scanCall } from "./scan-call.ts";
 
@@ -40,6 +42,7 @@ export type ReadCall =
       /** `true` if the call contained values that were not JSON and have been repaired. */
       readonly isRepaired: boolean;
     }
+  | { readonly kind: "suppressed" }
   | {
       readonly kind: "rejected";
       readonly reason: RejectedReason;
@@ -56,6 +59,8 @@ interface Common {
   /** Headers that every record gets. They name the source. */
   readonly sharedHeaders: RecordHeaders;
   readonly newMessageId: () => string;
+  /** Absent if nobody is suppressed. */
+  readonly suppressions?: KnownSuppressions | undefined;
 }
 
 /** The values that are the same for all calls of a body. */
@@ -118,6 +123,7 @@ function isTimestamp(sentAt: unknown): boolean {
   return isShort && readTimestamp(sentAt) !== null;
 }
 
+const SUPPRESSED: ReadCall = { kind: "suppressed" };
 const NO_HEADERS: RecordHeaders = [];
 /** The depth has already been checked, so `parseCall` does not have to check it. */
 const NOT_DEEP_BYTES = 0;
@@ -146,6 +152,7 @@ function readWhole(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadCall {
   const fields = type === null ? sent.fields : { ...(sent.fields as JsonObject), type };
   const read = parseCall(fields, NOT_DEEP_BYTES);
   if (read.kind === "refused") return rejected(read.reason, read.error);
+  if (frame.suppressions?.matches(read.call) === true) return SUPPRESSED;
   const needsId = read.call.messageId === null;
   const offsetMs = frame.clockOffsetMs ?? clockOffset(frame, read.call.sentAt);
   const isChanged = needsId || offsetMs !== 0 || frame.isMerged;

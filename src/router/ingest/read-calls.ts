@@ -5,6 +5,7 @@
  *   in the body          on a single path      in a batch
  *   a valid call         a record              a record
  *   an invalid call      invalid               rejected and counted by reason; the other calls continue
+ *   a suppressed user's  counted               counted
  *   a call with NaN      repaired              repaired and counted
  *   a call not in UTF-8  (rejected before)     rejected
  */
@@ -26,6 +27,8 @@ export interface CallsRead {
   /** Bytes of memory that the records take. */
   bytes: number;
   repaired: number;
+  /** Calls that are accepted but not written, because their users are suppressed. */
+  suppressed: number;
   /** For each reason, how many calls were rejected, and the error of the first of them. */
   readonly rejected: Map<RejectedReason, { count: number; readonly error: string }>;
 }
@@ -57,7 +60,13 @@ export interface CallsReader {
 export function readCalls(bytes: Buffer, outline: Outline, frame: CallFrame): CallsReader {
   const { calls, isUtf8: isAllUtf8 } = outline;
   let at = 0;
-  const read: CallsRead = { records: [], bytes: 0, repaired: 0, rejected: new Map() };
+  const read: CallsRead = {
+    records: [],
+    bytes: 0,
+    repaired: 0,
+    suppressed: 0,
+    rejected: new Map(),
+  };
   const next = (callsMax: number, grow: (bytes: number) => boolean): ReadState => {
     const bytesEnd = read.bytes + TURN_BYTES;
     for (const end = at + callsMax; at < end && read.bytes < bytesEnd; at += 1) {
@@ -67,6 +76,8 @@ export function readCalls(bytes: Buffer, outline: Outline, frame: CallFrame): Ca
       const call = isText ? readCall(bytes, sent, frame) : NOT_UTF8;
       if (call.kind === "rejected") {
         countRejected(read, call);
+      } else if (call.kind === "suppressed") {
+        read.suppressed += 1;
       } else {
         const bytesMore = recordBytes(call.record);
         read.records.push(call.record);

@@ -16,7 +16,7 @@ export interface Report {
   countIgnored(kind: RejectedKind): void;
   countCalls(
     source: SourceId,
-    read: { readonly written: number } & Pick<CallsRead, "repaired" | "rejected">,
+    read: { readonly written: number } & Pick<CallsRead, "repaired" | "suppressed" | "rejected">,
   ): void;
   logFailure(error: unknown): Answer;
 }
@@ -31,6 +31,7 @@ export function createReport({
   // see its first increase.
   for (const code of ["ok", ...Object.keys(ANSWERS)]) metrics.ingestRequests.bind({ code });
   const duration = metrics.ingestDuration.bind({});
+  const suppressed = metrics.suppressed.bind({ stage, destination: "" });
   const recordsOut = metrics.recordsOut.bind({ stage });
   /** Returns null if the event must not be logged. */
   const admitted = () => {
@@ -48,9 +49,10 @@ export function createReport({
       if (line !== null) log.warn({ ...line, code }, "ingest.request-rejected");
     },
     countIgnored: (kind) => metrics.ingestRequests.bind({ code: `ignored-${kind}` }).inc(),
-    countCalls: (source, { written, repaired, rejected }) => {
+    countCalls: (source, { written, repaired, suppressed: notWritten, rejected }) => {
       recordsOut.inc(written);
       metrics.ingestCalls.bind({ source }).inc(written);
+      suppressed.inc(notWritten);
       if (repaired > 0) metrics.ingestCallsRepaired.bind({ source }).inc(repaired);
       for (const [reason, { count, error }] of rejected) {
         metrics.ingestCallsRejected.bind({ source, reason }).inc(count);

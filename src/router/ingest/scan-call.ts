@@ -52,9 +52,9 @@ interface ScannedField {
   readonly isRead: boolean;
 }
 
-const READ = ["type", "messageId", "userId", "anonymousId", "writeKey", "sentAt"];
+const READ = ["type", "messageId", "userId", "anonymousId", "previousId", "writeKey", "sentAt"];
 const NOT_READ = [
-  ...["groupId", "previousId", "event", "name", "category"],
+  ...["groupId", "event", "name", "category"],
   ...["properties", "traits", "context", "integrations", "Integrations"],
   "receivedAt",
 ];

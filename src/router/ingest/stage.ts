@@ -3,7 +3,8 @@
  *
  *   step                                             if the process crashes after it
  *   1  the body is read within the limits            no response: the client sends it again
- *   2  its calls become records, in slices           the same
+ *   2  its calls become records, in slices; those    the same
+ *      of suppressed users do not
  *   3  the records are passed to the producer         the same; some may be written, and then exist twice
  *   4  all records are acknowledged (acks=all)       the same, and all of them exist twice
  *   5  the response is sent: 200                     nothing is lost
@@ -28,7 +29,10 @@ import { createReport } from "./report.ts";
 import { SERVER_TIMES, type ServerSettings, type ServerTimes, startServer } from "./server.ts";
 import { createSlowBodies } from "./slow-bodies.ts";
 
-export type IngestDeps = Pick<StageDeps, "producer" | "clock" | "log" | "metrics" | "tracing">;
+export type IngestDeps = Pick<
+  StageDeps,
+  "producer" | "clock" | "log" | "metrics" | "tracing" | "suppressions"
+>;
 
 export interface IngestConfig extends Omit<ServerSettings, "times" | "connectionLimits"> {
   /** The `calls` topic. */
@@ -121,6 +125,7 @@ function createIntake(
   return {
     clock: deps.clock,
     topic: config.topic,
+    suppressions: deps.suppressions,
     isSecure: config.tls !== null,
     sources,
     bytes: maxInFlightBytes(config.maxInFlightBytes),

@@ -6,7 +6,7 @@
  *   not-connected              all calls from the source
  *   disabled                   calls that the destination would get if it were enabled
  *   no-consent, sampled-out,   each call
- *     filtered
+ *     filtered, suppressed
  *   named-false, all-false     calls, by the names in `integrations`: destinations that a call does not name cost
  *                              nothing, regardless of their number
  */
@@ -17,6 +17,8 @@ import type { Refused } from "../stage/dead-letter-writer.ts";
 import type { StageDeps } from "../stage/running-stage.ts";
 import type { Excluded, Routed, RoutedCall } from "./route-record.ts";
 import type { Route, SourceRoutes } from "./routing.ts";
+
+const stage = "route";
 
 /** Counts by reason, then by destination. */
 class Skips {
@@ -31,7 +33,9 @@ class Skips {
   count(metrics: StageDeps["metrics"]): void {
     for (const [reason, ofReason] of this.#counts) {
       for (const [destination, number] of ofReason) {
-        if (number > 0) metrics.callsSkipped.bind({ destination, reason }).inc(number);
+        if (number <= 0) continue;
+        metrics.callsSkipped.bind({ destination, reason }).inc(number);
+        if (reason === "suppressed") metrics.suppressed.bind({ stage, destination }).inc(number);
       }
     }
   }
@@ -40,7 +44,7 @@ class Skips {
 export function countRouted(
   metrics: StageDeps["metrics"],
 ): (batch: readonly Routed[], refused: Refused) => void {
-  const recordsIn = metrics.recordsIn.bind({ stage: "route" });
+  const recordsIn = metrics.recordsIn.bind({ stage });
   return (batch, refused) => {
     recordsIn.inc(batch.length);
     // Calls are counted for the lists that they share, so the cost of a call does not depend on the number of
@@ -61,7 +65,8 @@ export function countRouted(
         for (const { route, reason } of ruled.skipped) skips.add(reason, route.destination, 1);
       }
       if (excluded !== null) countExcluded(routed, excluded, excluding, skips);
-      if (routes.length === 0) metrics.callsUnrouted.bind({ source: from.source.id }).inc();
+      if (routes.length === 0 && !routed.isSuppressed)
+        metrics.callsUnrouted.bind({ source: from.source.id }).inc();
     }
     for (const [{ notConnected }, number] of sources) {
       for (const { id } of notConnected) skips.add("not-connected", id, number);
@@ -90,7 +95,7 @@ export function countUnreadTimes(deps: Pick<StageDeps, "metrics" | "log" | "cloc
     const omittedLines = lines.admit(deps.clock.nowMs());
     if (omittedLines === null) return;
     const error = `${unread} cannot be read as a time`;
-    const fields = { stage: "route", source, error, topic, partition, offset, omittedLines };
+    const fields = { stage, source, error, topic, partition, offset, omittedLines };
     deps.log.warn(fields, "call.time-unread");
   };
 }

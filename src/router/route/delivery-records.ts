@@ -9,7 +9,8 @@
  *   shared headers   the producer's headers except `switchyard-*` and, if the value is written as JSON, the header of
  *                    the schema; the headers of the trace, if it is sampled (docs/monitor.md#traces); then message ID, source,
  *                    timestamp and time of receipt. All records share one array, so that it is encoded once
- *   headers          the destination
+ *   headers          the destination, and the hash of the user if the value does not show who it is
+ *                    (`suppression/user-header.ts`)
  *
  * Destinations with `historical: false` share a second array, in which the timestamp is the time of receipt. A
  * destination that does not get all of the producer's headers (`passedHeaders`) has an array without the others.
@@ -44,10 +45,17 @@ export interface ChangedCall {
   readonly key: string;
 }
 
+/** What the rules of destinations did to a call. */
+export interface ChangedCalls {
+  readonly calls: ReadonlyMap<Route, ChangedCall>;
+  /** The header for deliveries that do not show the user; null if there is none. */
+  readonly userHash: () => string | null;
+}
+
 /**
  * @param trace the trace to which the records belong. If null, they belong to the trace of the original record, if
  *   that has one.
- * @param changed the call as the rules of each of these routes changed it.
+ * @param changed null if no rules changed the call.
  */
 export function copies(
   record: IncomingRecord,
@@ -55,7 +63,7 @@ export function copies(
   { sourceHeader }: SourceRoutes,
   routes: readonly Route[],
   trace: TraceContext | null = null,
-  changed: ReadonlyMap<Route, ChangedCall> | null = null,
+  changed: ChangedCalls | null = null,
 ): readonly OutgoingRecord[] {
   if (routes.length === 0) return [];
   const keyText = callKey(call);
@@ -81,13 +89,23 @@ export function copies(
     }
     return last.limited;
   };
+  let userHash: RecordHeaders | null = null;
+  const withUserHash = (headers: RecordHeaders): RecordHeaders => {
+    if (userHash === null) {
+      const text = changed?.userHash() ?? null;
+      userHash = text === null ? [] : [[DELIVERY_HEADER.userHash, Buffer.from(text)]];
+    }
+    return [...headers, ...userHash];
+  };
   return routes.map((route) => {
     const { topic, historical, headers, passed } = route;
     const all = historical ? shared : sharedAtReceipt;
     const sharedHeaders = passed === null ? all : limitedTo(passed, all);
-    const own = changed?.get(route);
+    const own = changed?.calls.get(route);
     if (own === undefined) return { topic, key, value, sharedHeaders, headers };
     const ownKey = own.key === keyText ? key : Buffer.from(own.key);
-    return { topic, key: ownKey, value: own.bytes, sharedHeaders, headers };
+    const isShown = own.key === keyText && call.type !== "alias";
+    const ownHeaders = isShown || !route.isAttempted ? headers : withUserHash(headers);
+    return { topic, key: ownKey, value: own.bytes, sharedHeaders, headers: ownHeaders };
   });
 }

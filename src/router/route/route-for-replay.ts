@@ -8,6 +8,7 @@
  *                                                        one is written
  *   has a type that was not requested                    filtered: type
  *   is not a track call with a requested event           filtered: event
+ *   is for a suppressed user                             skipped: suppressed
  *   is not for the destination (`route.ts`), or its      skipped, with the reason
  *   rules skip it
  *   any other                                            written, as the route stage writes it (`delivery-records.ts`)
@@ -17,6 +18,7 @@ import type { CallType } from "../../domain/call.ts";
 import type { DeadLetterReason } from "../../domain/dead-letter.ts";
 import type { Destination } from "../../domain/destination.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
+import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 import type { Reason } from "./route.ts";
 import { explained, readCall, routeCall } from "./route-record.ts";
 import type { Routing } from "./routing.ts";
@@ -47,6 +49,7 @@ export function routeAgain(
   routing: Routing,
   destination: Destination,
   nowMs: number,
+  suppressions: KnownSuppressions | null = null,
 ): RoutedAgain {
   const { timestampMs } = record;
   if (timestampMs < sinceMs || (untilMs !== null && timestampMs >= untilMs)) {
@@ -62,7 +65,7 @@ export function routeAgain(
   if (events.length > 0 && !(call.type === "track" && events.includes(call.event))) {
     return { kind: "filtered", reason: "event" };
   }
-  const routed = routeCall(record, read, routing);
+  const routed = routeCall(record, read, routing, suppressions);
   const [outgoing] = routed.records;
   if (outgoing === undefined) {
     const [decision] = explained(call, routed, [destination]);

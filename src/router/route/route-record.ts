@@ -29,6 +29,7 @@ import { type NamedBy, type SourceLookup, sourceOf } from "../../domain/source-o
 import type { TraceContext } from "../../domain/trace-context.ts";
 import { JsonValue } from "../rules/json-value.ts";
 import { applyRules, consents, type RuleSkip } from "../rules/plan.ts";
+import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 import { type ChangedCall, copies, messageIdOf } from "./delivery-records.ts";
 import { decide, isYes, namedAlone, type RouteDecision, receivers } from "./route.ts";
 import { type Route, type Routing, type SourceRoutes, sourceRoutes } from "./routing.ts";
@@ -71,6 +72,7 @@ export interface RoutedCall {
   readonly unread: TimeField | null;
   /** The result of the rules; null if none of the source's destinations has rules. */
   readonly ruled: Ruled | null;
+  readonly isSuppressed: boolean;
 }
 
 export interface Excluded {
@@ -81,10 +83,10 @@ export interface Excluded {
 
 /** The result of the rules of those destinations that are connected and enabled. */
 export interface Ruled {
-  /** Destinations that do not get the call because of their rules. */
+  /** Destinations that do not get the call because of their rules, or because its user is suppressed. */
   readonly skipped: readonly {
     readonly route: Route;
-    readonly reason: RuleSkip;
+    readonly reason: RuleSkip | "suppressed";
     /** Name of the filter that skipped the call. */
     readonly filter: string | null;
   }[];
@@ -141,22 +143,29 @@ export function readCall(
 /**
  * @param nowMs see `readCall`.
  * @param trace see `copies`.
+ * @param suppressions null if nobody is suppressed.
  */
 export function routeRecord(
   record: IncomingRecord,
   routing: Routing,
   nowMs: number,
   trace: TraceContext | null = null,
+  suppressions: KnownSuppressions | null = null,
 ): Routed {
   const read = readCall(record, routing.lookup, nowMs);
   if (read.kind === "refused") {
     return { kind: "unusable", record, reason: read.reason, error: read.error };
   }
-  return routed(record, read, routing, { trace, explains: false });
+  return routed(record, read, routing, { trace, explains: false, suppressions });
 }
 
-export function routeCall(record: IncomingRecord, read: ReadCall, routing: Routing): RoutedCall {
-  return routed(record, read, routing, { trace: null, explains: true });
+export function routeCall(
+  record: IncomingRecord,
+  read: ReadCall,
+  routing: Routing,
+  suppressions: KnownSuppressions | null = null,
+): RoutedCall {
+  return routed(record, read, routing, { trace: null, explains: true, suppressions });
 }
 
 interface Options {
@@ -164,6 +173,7 @@ interface Options {
   readonly trace: TraceContext | null;
   /** If true, the paths that rules change are collected. The stage does not need these paths. */
   readonly explains: boolean;
+  readonly suppressions: KnownSuppressions | null;
 }
 
 function routed(
@@ -175,6 +185,7 @@ function routed(
   const { source } = read;
   const { integrations } = read.call;
   const from = routing.bySource.get(source.id) ?? sourceRoutes(source, [], []);
+  if (options.suppressions?.matches(read.call) === true) return suppressed(record, read, from);
   const { candidates } = from;
   const byRules = from.consenting === null ? null : routeByRules(record, read, from, options);
   const routes = byRules?.routes ?? candidates.receivers(integrations);
@@ -193,6 +204,26 @@ function routed(
         ? null
         : { byName: candidates.namedFalse(integrations), others: namedAlone(integrations) },
     ruled: byRules?.ruled ?? null,
+    isSuppressed: false,
+  };
+}
+
+/** A call that no destination gets, because its user is suppressed. */
+function suppressed(record: IncomingRecord, { times }: ReadCall, from: SourceRoutes): RoutedCall {
+  const skipped = from.candidates.all.map((route) => {
+    return { route, reason: "suppressed", filter: null } as const;
+  });
+  return {
+    kind: "routed",
+    record,
+    from,
+    routes: [],
+    records: [],
+    disabled: [],
+    unread: times.unread,
+    excluded: null,
+    ruled: { skipped, changed: new Map(), failed: [] },
+    isSuppressed: true,
   };
 }
 
@@ -201,7 +232,7 @@ function routeByRules(
   record: IncomingRecord,
   read: ReadCall,
   from: SourceRoutes,
-  { trace, explains }: Options,
+  { trace, explains, suppressions }: Options,
 ): Pick<RoutedCall, "routes" | "records" | "ruled"> {
   const { candidates, consenting } = from;
   const { call } = read;
@@ -244,7 +275,8 @@ function routeByRules(
       }
     }
   }
-  const records = copies(record, read, from, routes, trace, changes);
+  const userHash = () => suppressions?.headerOf(call) ?? null;
+  const records = copies(record, read, from, routes, trace, { calls: changes, userHash });
   return { routes, records, ruled: { skipped, changed, failed } };
 }
 

@@ -1,7 +1,9 @@
 /**
  * Decides which destinations get a call, and why (docs/how-it-works.md#routing). The first row that applies decides.
  *
- *   the destination                                gets the call   reason
+ *   the call, or the destination                   gets the call   reason
+ *   the call's user is suppressed                  no              suppressed, for every destination that is
+ *                                                                  connected and enabled (`route-record.ts`)
  *   is not connected to the source                 no              not-connected
  *   is disabled                                    no              disabled
  *   requires consent that the call does not have   no              no-consent (`rules/plan.ts`)
@@ -18,7 +20,13 @@ import type { Destination, Source } from "../../domain/destination.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import type { RuleSkip } from "../rules/plan.ts";
 
-export type Reason = "not-connected" | "disabled" | FlagVerdict | RuleSkip | "rule-failed";
+export type Reason =
+  | "not-connected"
+  | "disabled"
+  | FlagVerdict
+  | RuleSkip
+  | "rule-failed"
+  | "suppressed";
 
 /** Destinations that get no calls from a source regardless of `integrations`, by reason. */
 export interface Skipped {

@@ -1,7 +1,12 @@
 /** Prepares the configuration for routing, so that nothing is looked up or compiled per call. */
 
 import { DELIVERY_HEADER } from "../../domain/delivery.ts";
-import { type Destination, passedHeaders, type Source } from "../../domain/destination.ts";
+import {
+  type Destination,
+  isAttempted,
+  passedHeaders,
+  type Source,
+} from "../../domain/destination.ts";
 import type { DestinationId, SourceId } from "../../domain/ids.ts";
 import type { RecordHeaders } from "../../domain/record.ts";
 import { hasRules } from "../../domain/rules.ts";
@@ -16,6 +21,8 @@ export interface Route {
   readonly name: string;
   readonly topic: string;
   readonly historical: boolean;
+  /** False for a topic destination. */
+  readonly isAttempted: boolean;
   /** Null if the destination has no rule for calls from the source. */
   readonly rules: RulePlan | null;
   /** Headers that only this destination's records have. */
@@ -93,6 +100,7 @@ function route(
     name,
     topic: topics.deliveries(id),
     historical,
+    isAttempted: isAttempted(destination),
     rules,
     passed: passedHeaders(destination),
     headers: [[DELIVERY_HEADER.destination, Buffer.from(id)]],

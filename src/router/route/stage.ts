@@ -18,6 +18,9 @@
  * holds, because a partition's batches are sent in order and the producer keeps that order. Only rerouted deliveries
  * can be overtaken (docs/guarantees.md#order-after-a-reroute).
  *
+ * Nothing is written for a call whose user is suppressed when it is routed. If the batch is read again after a crash, the
+ * suppressions of that later time apply; the deliver stage checks every delivery again.
+ *
  * A reload replaces sources, destinations and rules together. A batch is routed by the configuration that is in
  * effect when its routing starts. If the batch is read again after a crash, the configuration of that later time
  * applies.
@@ -92,6 +95,7 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
   const { topics, groups, maxBytes = ROUTE_MAX_BYTES, drainLimitMs } = config;
   const routingOf = ({ sources, defaultSource, destinations }: RoutedLists) =>
     createRouting(sources, defaultSource, destinations, topics);
+  const suppressions = deps.suppressions ?? null;
   let routing = routingOf(config);
   const unwritten = new Unwritten();
   const { write, healthProblems } = createWriter(deps, topics.deadLetters);
@@ -101,7 +105,9 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
     const byNow = routing;
     return (record: IncomingRecord) => {
       const nowMs = deps.clock.nowMs();
-      return traces.route(record, nowMs, (trace) => routeRecord(record, byNow, nowMs, trace));
+      return traces.route(record, nowMs, (trace) =>
+        routeRecord(record, byNow, nowMs, trace, suppressions),
+      );
     };
   };
   const consume = (fail: Fail) => ({

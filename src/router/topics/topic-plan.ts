@@ -16,6 +16,7 @@
  *   audiences                   compacted, one partition         1 MiB
  *   operator-actions            compacted, one partition,        1 MiB
  *                               message.timestamp.type=LogAppendTime
+ *   suppressions                compacted, one partition         1 MiB
  *   operator-events             compacted, one partition         1 MiB; only if operatorEvents.enabled
  *
  * A cluster may allow less than the table, so no maximum exceeds `kafka.maxMessageBytes`. Topics that are not
@@ -155,6 +156,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     compacted("operatorActions", topics.operatorActions, 1, {
       "message.timestamp.type": "LogAppendTime",
     }),
+    compacted("suppressions", topics.suppressions, 1),
     ...(hasOperatorEvents ? [compacted("operatorEvents", topics.operatorEvents, 1)] : []),
   ];
 }

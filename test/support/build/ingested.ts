@@ -4,6 +4,7 @@ import type { CallType } from "../../../src/domain/call.ts";
 import { readBodyAtOnce } from "../../../src/router/ingest/read-body.ts";
 import { batchFrame, singleFrame } from "../../../src/router/ingest/read-call.ts";
 import { type CallsRead, readCalls } from "../../../src/router/ingest/read-calls.ts";
+import type { KnownSuppressions } from "../../../src/router/suppression/known-suppressions.ts";
 
 export const RECEIVED_AT = "2026-11-20T10:00:00.000Z";
 
@@ -19,12 +20,14 @@ export function ingested(
   bytes: Buffer,
   type: CallType | null,
   correctsClock = true,
+  suppressions?: KnownSuppressions,
 ): CallsRead | string {
   const outline = readBodyAtOnce(bytes, type === null);
   if (outline.kind === "refused") return `${outline.code}: ${outline.error}`;
   const newMessageId = () => "new";
   const receivedAt = RECEIVED_AT;
-  const common = { topic: "calls", sharedHeaders: [], receivedAt, correctsClock, newMessageId };
+  const own = { receivedAt, correctsClock, newMessageId, suppressions };
+  const common = { topic: "calls", sharedHeaders: [], ...own };
   const frame = type === null ? batchFrame(common, outline.envelope) : singleFrame(common, type);
   const reader = readCalls(bytes, outline, frame);
   for (;;) {

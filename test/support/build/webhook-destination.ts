@@ -77,6 +77,7 @@ export function deliveryOf(given: Partial<Delivery> = {}): Delivery {
     retryTopic: null,
     rejected: [],
     lastOutcome: null,
+    userHash: null,
     ...given,
   };
 }

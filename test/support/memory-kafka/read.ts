@@ -24,8 +24,9 @@ export async function* readRange(
   }
 }
 
-/** A real broker holds a request until something is written. Here, the request is repeated. */
-const FOLLOW_EVERY_MS = 250;
+/** How long a broker holds a request if nothing is written. */
+const FOLLOW_WAIT_MAX_MS = 5_000;
+const MISSING_EVERY_MS = 250;
 
 export async function* followLog(
   broker: MemoryBroker,
@@ -42,7 +43,15 @@ export async function* followLog(
       position = (records.at(-1)?.offset ?? position) + 1;
       yield records;
     }
-    await broker.clock.sleep(FOLLOW_EVERY_MS, signal).catch(() => undefined);
+    const appended = new AbortController();
+    const wake = () => appended.abort();
+    log?.onAppend.add(wake);
+    const waitMs = log === undefined ? MISSING_EVERY_MS : FOLLOW_WAIT_MAX_MS;
+    const either = AbortSignal.any([signal, appended.signal]);
+    if (log === undefined || log.end <= position) {
+      await broker.clock.sleep(waitMs, either).catch(() => undefined);
+    }
+    log?.onAppend.delete(wake);
   }
 }
 

@@ -7,6 +7,7 @@ import { groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { Consumer, Kafka } from "../../../src/kafka/port.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
 import { startAudience } from "../../../src/router/audience/stage.ts";
+import type { KnownSuppressions } from "../../../src/router/suppression/known-suppressions.ts";
 import { valueBytes } from "../build/calls.ts";
 import { clockDriver } from "../clock/clock-driver.ts";
 import { ManualClock } from "../clock/manual-clock.ts";
@@ -36,6 +37,7 @@ export interface WorldOptions {
   readonly arrivalPieces?: number;
   /** False if the brokers do not support topic IDs. */
   readonly knowsIds?: () => boolean;
+  readonly suppressions?: KnownSuppressions;
 }
 
 /** A call that was written for a user. */
@@ -80,8 +82,9 @@ export class AudienceWorld {
     const own = stageProcess(this.cluster, this.clock);
     const { kafka } = own;
     const { audiences = [], defaults = {}, defaultSource = "web" } = this.#options;
-    const { schemas, arrivalPieces } = this.#options;
+    const { schemas, arrivalPieces, suppressions } = this.#options;
     const more = {
+      ...(suppressions === undefined ? {} : { suppressions }),
       ...(schemas === undefined ? {} : { schemas }),
       ...(arrivalPieces === undefined ? {} : { arrivalPieces }),
     };

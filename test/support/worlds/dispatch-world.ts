@@ -11,6 +11,7 @@ import type { OwnedPartition } from "../../../src/router/deliver/in-flight.ts";
 import type { RequestResult } from "../../../src/router/destinations/port.ts";
 import type { WebhookDestination } from "../../../src/router/destinations/webhook/settings.ts";
 import { webhookTransport } from "../../../src/router/destinations/webhook/transport.ts";
+import type { KnownSuppressions } from "../../../src/router/suppression/known-suppressions.ts";
 import { deliveryOf } from "../build/webhook-destination.ts";
 
 export const START_MS = 1_800_000_000_000;
@@ -23,6 +24,7 @@ export const UNOBSERVED: Parts["observer"] = {
   phases: () => undefined,
   requested: () => undefined,
   attempted: () => undefined,
+  suppressed: () => undefined,
   circuitChanged: () => undefined,
   tell: () => undefined,
   gone: () => undefined,
@@ -84,7 +86,10 @@ export class DispatchWorld {
   readonly work;
   readonly handlers = new Map<string, OwnedPartition>();
 
-  constructor(destination: WebhookDestination, partitions = 1) {
+  /** The number of deliveries that were processed without an attempt. */
+  suppressed = 0;
+
+  constructor(destination: WebhookDestination, partitions = 1, suppressions?: KnownSuppressions) {
     this.destination = destination;
     this.sender = webhookTransport({
       update: () => false,
@@ -116,6 +121,9 @@ export class DispatchWorld {
             follow: (record) => record,
             end: (decision) => this.traced.push(decision),
           }),
+          suppressed: () => {
+            this.suppressed += 1;
+          },
         },
         writer: {
           write: (replacements, ended) => {
@@ -123,6 +131,7 @@ export class DispatchWorld {
             ended(true);
           },
         },
+        suppressions,
       },
     );
   }

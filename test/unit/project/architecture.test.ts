@@ -12,6 +12,7 @@ const COMMAND = "program/cli/<command>";
 const FOUNDATIONS = "domain base/*";
 const CLIENTS = `${FOUNDATIONS} kafka registry`;
 const STAGE = `${CLIENTS} router/stage`;
+const SENDING_STAGE = `${STAGE} router/suppression`;
 const OPERATED = `${CLIENTS} kafka/cluster router/* config`;
 
 type Row = readonly [room: string, imports: string, packages: string];
@@ -58,15 +59,16 @@ const TABLE: readonly Row[] = [
   ["router/rules/settings", "domain base/settings router/rules router/rules/fql", ""],
   ["router/destinations", `domain base/settings router/rules/settings ${TYPE}`, ""],
   [TYPE, `${FOUNDATIONS} router/destinations`, "node undici"],
-  ["router/stage", `${CLIENTS} router/control`, ""],
+  ["router/suppression", `${CLIENTS} router/control`, ""],
+  ["router/stage", `${CLIENTS} router/control router/suppression`, ""],
   // Stages meet in topics alone.
-  ["router/ingest", STAGE, "node"],
-  ["router/route", `${STAGE} router/rules`, ""],
-  ["router/deliver", `${STAGE} router/control router/destinations`, ""],
+  ["router/ingest", SENDING_STAGE, "node"],
+  ["router/route", `${SENDING_STAGE} router/rules`, ""],
+  ["router/deliver", `${SENDING_STAGE} router/control router/destinations`, ""],
   ["router/delay", `${STAGE} router/control`, ""],
   ["router/audience", `${STAGE} router/audience/store`, ""],
   ["router/audience/store", FOUNDATIONS, "node classic-level"],
-  ["router/deletion", `${STAGE} router/rules`, ""],
+  ["router/deletion", `${SENDING_STAGE} router/rules`, ""],
   ["config", `${FOUNDATIONS} router/destinations router/rules router/rules/settings`, "node yaml"],
   // What operators see and do, whatever shows it.
   ["operator/connect", OPERATED, "node commander picocolors"],

@@ -262,6 +262,26 @@ export const RUN_LINES = {
     action: "Find out who wrote it. It may be a later version of Switchyard.",
     fields: ["topic", "partition", "offset", "error", "omittedLines"],
   },
+  "suppressions.read-failed": {
+    levels: ["error"],
+    meaning:
+      "The topic `suppressions` could not be read. Known suppressions stay in force; a process that starts waits.",
+    action: "Run `switchyard topics`, and check the brokers.",
+    fields: ["topic", "error"],
+  },
+  "suppressions.lost": {
+    levels: ["error"],
+    meaning:
+      "The topic `suppressions` was recreated, or lost records. The `count` users who were suppressed stay suppressed until the process restarts.",
+    action: "Write their records again before a process restarts.",
+    fields: ["topic", "count"],
+  },
+  "suppressions.invalid-record": {
+    levels: ["warn"],
+    meaning: "A record of the topic `suppressions` was invalid and was ignored.",
+    action: "Find out who wrote it, and write it again.",
+    fields: ["topic", "partition", "offset", "error", "omittedLines"],
+  },
   "config.applied": {
     levels: ["info"],
     meaning:

@@ -94,6 +94,7 @@ const FINAL_STATE_TONES: Readonly<Record<FinalStateKind, CallStep["tone"]>> = {
   waiting: "warn",
   due: "warn",
   queued: "quiet",
+  suppressed: "quiet",
   written: "quiet",
 };
 

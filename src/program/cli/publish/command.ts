@@ -10,6 +10,7 @@ import {
 import { commandProducer } from "../../../operator/connect/command-producer.ts";
 import { configured } from "../../../operator/connect/configuration.ts";
 import { configuredTopics } from "../../../operator/connect/connection.ts";
+import { readKnownSuppressions } from "../../../operator/connect/known-operations.ts";
 import type { Exit, Shell } from "../../../operator/connect/shell.ts";
 import { checkInput, openInput } from "../input.ts";
 import { type SourceOption, sourceHeaders, sourceOption } from "../source-option.ts";
@@ -21,7 +22,7 @@ export function publishCommand(shell: Shell, exit: Exit): Command {
   return clusterCommand("publish")
     .description(
       "Reads calls, checks each of them, and writes the valid ones to the calls topic. Reports which " +
-        "lines were rejected, and why.",
+        "lines were rejected, and why. Calls of suppressed users are skipped and counted.",
     )
     .argument("[file]", "file with calls, one JSON object per line (default: standard input)")
     .addOption(sourceOption())
@@ -38,7 +39,7 @@ export function publishCommand(shell: Shell, exit: Exit): Command {
       const { sources, defaultSource } = config;
       const headers = sourceHeaders(options.source, sources);
       await checkInput(file);
-      const topic = configuredTopics(config).calls;
+      const { calls: topic, suppressions } = configuredTopics(config);
       const result = await withKafka(config, shell, options, async (kafka, signal) => {
         await assertTopics(kafka.admin, [topic]);
         return publish({
@@ -48,6 +49,7 @@ export function publishCommand(shell: Shell, exit: Exit): Command {
           sources,
           defaultSource,
           headers,
+          suppressions: await readKnownSuppressions(kafka, suppressions, signal),
           signal,
           json: options.json === true,
           shell,

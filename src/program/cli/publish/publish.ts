@@ -5,11 +5,12 @@
  *   is blank                                       skipped
  *   is longer than the maximum of a record         rejected
  *   the route stage would dead-letter              rejected, with the same reason
+ *   is the call of a suppressed user               skipped, and counted
  *   any other                                      written unchanged, with the key of its user
  */
 
 import { counted } from "../../../base/words/count.ts";
-import { callKey } from "../../../domain/call.ts";
+import { type Call, callKey } from "../../../domain/call.ts";
 import { callTimes } from "../../../domain/call-time.ts";
 import { decodeValue } from "../../../domain/decode.ts";
 import type { Source } from "../../../domain/destination.ts";
@@ -22,6 +23,7 @@ import type { Producer, RejectedRecord } from "../../../kafka/port.ts";
 import { NotWrittenError } from "../../../operator/connect/command-producer.ts";
 import { startProgress } from "../../../operator/connect/progress.ts";
 import { type Shell, tell } from "../../../operator/connect/shell.ts";
+import type { KnownSuppressions } from "../../../router/suppression/known-suppressions.ts";
 import { type Line, linesOf } from "../input.ts";
 
 export interface PublishOptions {
@@ -33,6 +35,8 @@ export interface PublishOptions {
   readonly defaultSource: SourceId | null;
   /** The headers of each record: `source-id`, or none if each call names its source or the default source applies. */
   readonly headers: RecordHeaders;
+  /** Absent if nobody is suppressed. */
+  readonly suppressions?: KnownSuppressions;
   /** Aborts reading. Lines that have already been read are still written, unless the producer fails. */
   readonly signal: AbortSignal;
   /** True to print JSON objects instead of sentences. */
@@ -46,9 +50,9 @@ const LINE_MAX_BYTES = 1_048_576 - 1_024;
 /** Returns the exit status: 1 if a line was rejected or not written, or if the command was interrupted. */
 export async function publish(options: PublishOptions): Promise<0 | 1> {
   const { input, producer, topic, signal, json = false, shell } = options;
-  const { sources, defaultSource, headers } = options;
+  const { sources, defaultSource, headers, suppressions } = options;
   const lookup = sourceLookup(sources, defaultSource);
-  const count = { written: 0, refused: 0, unreadTimes: 0 };
+  const count = { written: 0, refused: 0, suppressed: 0, unreadTimes: 0 };
   let isCut = false;
   using progress = startProgress(shell, () => countText(count));
   const say = (text: string, reported: object) => {
@@ -64,6 +68,7 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
     for (const line of lines) {
       const checked = check(line, headers, lookup);
       if (checked.kind === "refused") refuse(line.number, checked.error);
+      else if (suppressions?.matches(checked.call) === true) count.suppressed += 1;
       else {
         records.set({ topic, key: checked.key, value: line.bytes, headers }, line.number);
         if (checked.hasUnreadTime) count.unreadTimes += 1;
@@ -79,12 +84,13 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
     count.written += records.size;
   }
   progress.end();
-  const { written, refused, unreadTimes } = count;
+  const { written, refused, suppressed, unreadTimes } = count;
   const outcome = {
     kind: "outcome",
     topic,
     written,
     rejected: refused,
+    suppressed,
     unreadTimes,
     interrupted: signal.aborted,
   };
@@ -120,7 +126,12 @@ async function send(
 }
 
 type Checked =
-  | { readonly kind: "call"; readonly key: Buffer; readonly hasUnreadTime: boolean }
+  | {
+      readonly kind: "call";
+      readonly call: Call;
+      readonly key: Buffer;
+      readonly hasUnreadTime: boolean;
+    }
   | { readonly kind: "refused"; readonly error: string };
 
 /** Makes the same checks as the route stage, so that every record that is written can be routed. */
@@ -136,14 +147,23 @@ function check({ bytes }: Line, headers: RecordHeaders, lookup: SourceLookup): C
   if (found.kind === "refused") return refusal(found);
   const parsed = parseCallFields(typed, bytes.length);
   if (parsed.kind === "refused") return refusal(parsed);
-  const hasUnreadTime = callTimes(parsed.call, 0).unread !== null;
-  return { kind: "call", key: Buffer.from(callKey(parsed.call)), hasUnreadTime };
+  const { call } = parsed;
+  const hasUnreadTime = callTimes(call, 0).unread !== null;
+  return { kind: "call", call, key: Buffer.from(callKey(call)), hasUnreadTime };
 }
 
 function refusal({ reason, error }: { reason: string; error: string }): Checked {
   return { kind: "refused", error: `${reason}: ${error}` };
 }
 
-function countText({ written, refused }: { written: number; refused: number }): string {
-  return `${counted(written, "call")} written, ${counted(refused, "line")} rejected`;
+interface PublishCounts {
+  readonly written: number;
+  readonly refused: number;
+  readonly suppressed: number;
+}
+
+function countText({ written, refused, suppressed }: PublishCounts): string {
+  const skipped =
+    suppressed === 0 ? "" : `, ${counted(suppressed, "call")} of suppressed users skipped`;
+  return `${counted(written, "call")} written, ${counted(refused, "line")} rejected${skipped}`;
 }

@@ -108,7 +108,7 @@ function live(
     const gates = { ...OPEN_GATES, onHoldUntilMs: () => untilMs };
     const whose = isNew ? "queue" : "retry";
     const planned = prepare(recordOf(delivery), destination, retry, nowMs, gates, whose);
-    if (planned.kind === "unreadable") break;
+    if (planned.kind === "unreadable" || planned.kind === "suppressed") break;
     if (planned.kind === "wait") {
       nowMs = enabled ? Math.min(untilMs, planned.untilMs + 1) : planned.untilMs + 1;
       continue;

@@ -6,6 +6,7 @@ import type { Reason } from "../../../../src/router/route/route.ts";
 const COUNTED: Readonly<
   Record<Exclude<Reason, "by-default" | "named-true" | "rule-failed">, true>
 > = {
+  suppressed: true,
   "not-connected": true,
   disabled: true,
   "no-consent": true,

@@ -6,6 +6,7 @@ import type { DestinationId, EndpointKey, EndpointRef } from "../../../../src/do
 import { readDeadLetter } from "../../../../src/operator/replay/dead-letter-record.ts";
 import { replayOf } from "../../../../src/operator/replay/replayed-record.ts";
 import { headerTexts } from "../../../support/build/calls.ts";
+import { suppressing } from "../../../support/build/suppressions.ts";
 import { refsOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
 import {
   DELIVERIES,
@@ -125,4 +126,30 @@ test("producers' headers go along, on either way; a call keeps no header of ours
     "trace",
   ]);
   expect(call.outgoing.headers).toEqual([foreign]);
+});
+
+const SUPPRESSED = "its user is suppressed";
+const OF_U1 = '{"type":"track","event":"e","userId":"u1"}';
+const OF_NOBODY = '{"type":"track","event":"e","anonymousId":"a"}';
+const suppressions = suppressing("u1");
+const HASH = suppressions.headerOf({ type: "track", userId: "u1", previousId: null });
+
+test.each<[string, DeadLetterSpec, Partial<Delivery>, boolean]>([
+  ["a delivery of the user", { value: OF_U1 }, {}, true],
+  ["one whose rules removed the user ID", { value: OF_NOBODY }, { userHash: HASH }, true],
+  ["one of somebody else", { value: OF_NOBODY }, {}, false],
+  ["a call", { ...by("route", "unknown-source", topics.calls), value: OF_U1 }, {}, true],
+  [
+    "a deletion request",
+    { ...by("deletion", "invalid-deletion", topics.deletionRequests), value: OF_U1 },
+    {},
+    false,
+  ],
+])("%s, while the user is suppressed", (_what, spec, delivery, isRefused) => {
+  const outgoing = deadLetterRecord(delivery, spec);
+  const record = { ...outgoing, partition: 0, offset: 3, timestampMs: 5 };
+  const deadLetter = readDeadLetter(record, topics);
+  const replay = replayOf(deadLetter, { ...TARGETS, suppressions });
+  expect(replay.kind === "refused" ? replay.why : null).toBe(isRefused ? SUPPRESSED : null);
+  expect(replayOf(deadLetter, { ...TARGETS, suppressions: suppressing() }).kind).toBe("replay");
 });

@@ -282,6 +282,14 @@ test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
   ["queued", { isFinished: () => false }, NOW_MS, { kind: "queued" }],
   ["queued, as far as is known", { isFinished: () => null }, NOW_MS, { kind: "queued" }],
   ["finished", { isFinished: () => true }, NOW_MS, { kind: "finished" }],
+  [
+    "processed without an attempt, after one that failed",
+    {
+      attempts: [attempt(T + 5, { decision: "retry" }), attempt(T + 9, { decision: "suppressed" })],
+    },
+    NOW_MS,
+    { kind: "suppressed", atMs: T + 9, attempts: 1 },
+  ],
   ["for somebody else", { topicDestinations: new Set(["crm"]) }, NOW_MS, { kind: "written" }],
   ["attempted, and its scheduled retry is not written yet", UNWRITTEN, T + 10, waiting(T + 10_009)],
 ])("final state: %s", (_name, more, nowMs, expected) => {
@@ -358,4 +366,16 @@ test("gaps: the call, and a last attempt that was not written down", () => {
   ]);
   expect(traceOf(done).gaps).toEqual([{ kind: "no-attempts-topic" }]);
   expect(traceOf({ queued: lines }).gaps).toEqual([]);
+});
+
+test("a call of a suppressed user is skipped for the destinations for which there is no delivery", () => {
+  const suppressedAtMs = T - 1_000;
+  expect(kinds({ suppressedAtMs })).toContain("skipped crm");
+  const { steps } = traceOf({ suppressedAtMs });
+  expect(steps.find(({ kind }) => kind === "skipped")).toMatchObject({
+    why: `the call's user has been suppressed since ${new Date(suppressedAtMs).toISOString()}`,
+  });
+  // It was routed before.
+  expect(kinds({ suppressedAtMs, queued: [on("deliveries.crm", T)] })).not.toContain("skipped crm");
+  expect(kinds({})).not.toContain("skipped crm");
 });

@@ -61,8 +61,11 @@ test.each([
   ['{"userId":"u","timestamp":"Order 5"}', { userId: "u" }],
   ['{"userId":"u","timestamp":{}}', { userId: "u" }],
   ['{"userId":"u","regulation":"x"}', { userId: "u" }],
+  ['{"userId":"u","suppress":true}', { userId: "u", suppress: true }],
+  ['{"userId":"u","suppress":false}', { userId: "u" }],
+  ['{"userId":"u","suppress":null}', { userId: "u" }],
 ])("%s is a request", (text, request) => {
-  const whole = { sourceIds: null, timestampMs: null, ...request };
+  const whole = { sourceIds: null, timestampMs: null, suppress: false, ...request };
   expect(json(text)).toEqual({ kind: "request", request: whole });
 });
 
@@ -91,6 +94,12 @@ test.each([
   ['{"userId":"u","source_ids":["web"]}', "invalid-deletion", 'the field "source_ids" is unknown'],
   ['{"userId":"u","SourceIDs":["web"]}', "invalid-deletion", 'the field "SourceIDs" is unknown'],
   ['{"userId":"u","sources":["web"]}', "invalid-deletion", 'the field "sources" is unknown'],
+  ['{"userId":"u","suppress":1}', "invalid-deletion", "suppress is a number, expected true or"],
+  ['{"userId":"u","suppress":"true"}', "invalid-deletion", "suppress is a string"],
+  ['{"userId":"u","suppress":true,"sourceIds":["web"]}', "invalid-deletion", "every source"],
+  ['{"userId":"u\\ud800","suppress":true}', "invalid-deletion", "has no form in UTF-8"],
+  ['{"userId":"u","suppressed":true}', "invalid-deletion", 'the field "suppressed" is unknown'],
+  ['{"userId":"u","Suppression":true}', "invalid-deletion", 'the field "Suppression" is unknown'],
 ])("%j is rejected: %s, %s", (text, reason, error) => {
   expect(json(text)).toMatchObject({ reason, error: expect.stringContaining(error) });
 });

@@ -9,6 +9,7 @@ import { topicNames } from "../../../../src/domain/topics.ts";
 import { type AskedCalls, routeAgain } from "../../../../src/router/route/route-for-replay.ts";
 import { routeRecord } from "../../../../src/router/route/route-record.ts";
 import { createRouting } from "../../../../src/router/route/routing.ts";
+import { suppressing } from "../../../support/build/suppressions.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
 
 const AT_MS = 1_800_000_000_000;
@@ -106,4 +107,12 @@ test("one with historical: false gets the time of receipt", () => {
   const outgoing = routed.kind === "written" ? routed.outgoing : null;
   const headers = new Map(outgoing?.sharedHeaders?.map(([name, value]) => [name, `${value}`]));
   expect(headers.get("switchyard-timestamp")).toBe(`${AT_MS}`);
+});
+
+test("the call of a suppressed user is skipped, and another one is not", () => {
+  const routing = createRouting(sources, web, [crm], topics);
+  const of = (...suppressed: readonly string[]) =>
+    routeAgain(record(TRACK), ALL, routing, crm, AT_MS, suppressing(...suppressed));
+  expect(of("u")).toEqual({ kind: "skipped", reason: "suppressed" });
+  expect(of("u2").kind).toBe("written");
 });

@@ -8,6 +8,8 @@ import { topicNames } from "../../../../src/domain/topics.ts";
 import { routeRecord } from "../../../../src/router/route/route-record.ts";
 import { createRouting } from "../../../../src/router/route/routing.ts";
 import { aRecord, aSource, aTopicDestination, headerTexts } from "../../../support/build/calls.ts";
+import { suppressing } from "../../../support/build/suppressions.ts";
+import { webhookDestination } from "../../../support/build/webhook-destination.ts";
 
 const NOW_MS = 1_780_000_000_000;
 const routing = createRouting(
@@ -85,6 +87,7 @@ test("the headers say what a later stage needs", () => {
       retryTopic: null,
       rejected: [],
       lastOutcome: null,
+      userHash: null,
     },
   });
 });
@@ -203,4 +206,50 @@ test.each([
   const record = aRecord(value);
   const error = expect.any(String);
   expect(routeRecord(record, routing, NOW_MS)).toEqual({ kind: "unusable", record, reason, error });
+});
+
+test("the call of a suppressed user gets no delivery, with a reason for each destination", () => {
+  const routed = routeRecord(aRecord(call), routing, NOW_MS, null, suppressing("u1"));
+  if (routed.kind === "unusable") throw new Error(routed.error);
+  expect([routed.records, routed.routes, routed.isSuppressed]).toEqual([[], [], true]);
+  const reasons = routed.ruled?.skipped.map(
+    ({ route, reason }) => `${route.destination} ${reason}`,
+  );
+  expect(reasons?.toSorted()).toEqual(["a suppressed", "b suppressed", "live suppressed"]);
+  const others = [
+    { ...call, userId: "u2" },
+    { type: "page", anonymousId: "u1" },
+  ];
+  for (const other of others) {
+    expect(routeRecord(aRecord(other), routing, NOW_MS, null, suppressing("u1"))).toMatchObject({
+      isSuppressed: false,
+      records: expect.objectContaining({ length: 3 }),
+    });
+  }
+});
+
+test("only a delivery that does not show its user has a header, which does not show it either", () => {
+  const rules = { map: [{ ...REMOVE, if: null }] } as const;
+  const previous = { map: [{ ...REMOVE, path: "previousId", if: null }] } as const;
+  const destinations = [
+    webhookDestination({ id: "removes", ...rules }),
+    webhookDestination({ id: "previous", ...previous }),
+    webhookDestination({ id: "plain" }),
+    aTopicDestination("warehouse", rules),
+  ];
+  const source = aSource("web", ["removes", "previous", "plain", "warehouse"]);
+  const toThese = createRouting([source], "web" as SourceId, destinations, topicNames("sw."));
+  const suppressions = suppressing();
+  const hashesOf = (value: object) => {
+    const routed = routeRecord(aRecord(value), toThese, NOW_MS, null, suppressions);
+    if (routed.kind === "unusable") throw new Error(routed.error);
+    return routed.records.map((record) => headerTexts(record)["switchyard-user-hash"] ?? null);
+  };
+  const hash = suppressions.headerOf({ type: "track", userId: "u1", previousId: null });
+  expect(hashesOf(call)).toEqual([hash, null, null, null]);
+  expect(`${hash}`).toMatch(/^[\w-]{22}$/);
+  const alias = { type: "alias", userId: "u1", previousId: "u2" };
+  const both = suppressions.headerOf(alias as never);
+  // An alias may have lost its previousId, even if its key is the same.
+  expect(hashesOf(alias)).toEqual([both, both, null, null]);
 });

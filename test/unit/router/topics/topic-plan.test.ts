@@ -86,6 +86,7 @@ test("the plan has each stage's topics with retention and record size", () => {
     ["p.audience-members", 6, COMPACTED],
     ["p.audiences", 1, COMPACTED],
     ["p.operator-actions", 1, { ...COMPACTED, "message.timestamp.type": "LogAppendTime" }],
+    ["p.suppressions", 1, COMPACTED],
     ["p.operator-events", 1, COMPACTED],
   ]);
 });
@@ -111,6 +112,7 @@ test("equal delays share a topic, and names follow the configuration", () => {
     "audience-members",
     "audiences",
     "operator-actions",
+    "suppressions",
     "operator-events",
   ]);
 });

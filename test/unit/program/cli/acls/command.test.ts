@@ -33,7 +33,7 @@ test("the rights of a stage, a line for each pattern", async () => {
   expect(lines).toEqual([
     "# deliver",
     `${all} --operation Describe --topic switchyard. --resource-pattern-type prefixed`,
-    `${all} --operation Read --topic switchyard.operator-actions --topic switchyard.operator-events`,
+    `${all} --operation Read --topic switchyard.operator-actions --topic switchyard.operator-events --topic switchyard.suppressions`,
     `${all} --operation Read --topic switchyard.deliveries. --topic switchyard.retries. --resource-pattern-type prefixed`,
     `${all} --operation Write --topic switchyard.dead-letters --topic switchyard.attempts --topic switchyard.operator-actions --topic switchyard.operator-events`,
     `${all} --operation Write --topic switchyard.delays. --resource-pattern-type prefixed`,
@@ -65,6 +65,7 @@ test("a topic with a name of its own is named, and stages that make topics may c
     "# ingest",
     `${all} --operation Describe --operation Create --topic raw`,
     `${all} --operation Describe --operation Create --topic switchyard. --resource-pattern-type prefixed`,
+    `${all} --operation Read --topic switchyard.suppressions`,
     `${all} --operation Write --topic raw --topic switchyard.operator-actions`,
   ]);
 });
@@ -82,7 +83,7 @@ test("without a prefix every name is meant, and the tool is taken as it is typed
 
 test("all roles by default; an unknown one is rejected", async () => {
   const { lines } = await acls([]);
-  expect(lines.filter((line) => line.startsWith("# ")).length).toBe(16);
+  expect(lines.filter((line) => line.startsWith("# ")).length).toBe(17);
   expect(await acls(["--roles", "deliver,mail"])).toMatchObject({
     status: 2,
     errors: expect.stringContaining('"mail" is not a role. Roles: ingest, route'),
@@ -142,7 +143,7 @@ test("Strimzi's definition rejects a wrong rule", () => {
 
 test("for Strimzi a resource for each role, with its rules", async () => {
   const all = await users(["--cluster", "prod"]);
-  expect(all.length).toBe(16);
+  expect(all.length).toBe(17);
   for (const user of all) {
     expect(user).toMatchObject({
       apiVersion: "kafka.strimzi.io/v1",
@@ -169,6 +170,7 @@ test("for Strimzi a resource for each role, with its rules", async () => {
         rule("topic", "switchyard.", "prefix", "Describe"),
         rule("topic", "switchyard.operator-actions", "literal", "Read"),
         rule("topic", "switchyard.operator-events", "literal", "Read"),
+        rule("topic", "switchyard.suppressions", "literal", "Read"),
         rule("topic", "switchyard.deliveries.", "prefix", "Read"),
         rule("topic", "switchyard.retries.", "prefix", "Read"),
         rule("topic", "switchyard.dead-letters", "literal", "Write"),

@@ -14,6 +14,7 @@ import {
 import { commandProducer } from "../../../../../src/operator/connect/command-producer.ts";
 import { linesOf } from "../../../../../src/program/cli/input.ts";
 import { publish } from "../../../../../src/program/cli/publish/publish.ts";
+import { suppressing } from "../../../../support/build/suppressions.ts";
 import { clockDriver } from "../../../../support/clock/clock-driver.ts";
 import { ManualClock } from "../../../../support/clock/manual-clock.ts";
 import { fakeShell } from "../../../../support/worlds/fake-shell.ts";
@@ -275,8 +276,19 @@ test("as JSON: a line for each refused one, then the outcome, and nothing on sta
       topic: "calls",
       written: 2,
       rejected: 1,
+      suppressed: 0,
       unreadTimes: 0,
       interrupted: false,
     },
   ]);
+});
+
+test("calls of suppressed users are skipped and counted; that is not a failure", async () => {
+  const call = (userId: string) => `${JSON.stringify({ type: "page", userId })}\n`;
+  const suppressions = suppressing("u1");
+  const { status, sent, out } = await run(chunks(call("u1"), call("u2")), { suppressions });
+  expect([status, sent.map(({ key }) => `${key}`)]).toEqual([0, ["u2"]]);
+  expect(out).toBe(
+    "1 call written, 0 lines rejected, 1 call of suppressed users skipped (calls).\n",
+  );
 });

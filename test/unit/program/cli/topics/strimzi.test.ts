@@ -44,6 +44,7 @@ test("every topic of the plan, without asking a broker", async () => {
         "audience-members",
         "audiences",
         "operator-actions",
+        "suppressions",
       ],
     ].map((name) => `switchyard.${name}`),
   );
@@ -79,7 +80,7 @@ test("a topic whose name Kubernetes does not take keeps it in its spec", async (
   const { resources } = await topics(["--output", "strimzi"], kafka);
   expect(resources[0]).toMatchObject({ spec: { topicName: "raw_calls" } });
   expect(resources[0]?.metadata.name).toMatch(/^raw-calls-[\da-f]{10}$/);
-  expect(resources.at(-1)).toMatchObject({ spec: { topicName: "CDP_prod.operator-actions" } });
+  expect(resources.at(-1)).toMatchObject({ spec: { topicName: "CDP_prod.suppressions" } });
 });
 
 test("names are good for Kubernetes, and each topic has one of its own", () => {
