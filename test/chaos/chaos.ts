@@ -4,7 +4,8 @@
  *
  *   1  one or three separate brokers, proxies in front of each program, an endpoint server, two to four
  *      programs
- *   2  calls are published continuously, with one or two faults in each round (`faults.ts`)
+ *   2  calls are published continuously, with one or two faults in each round (`faults.ts`); some users are
+ *      suppressed and lifted (`canaries.ts`)
  *   3  all faults end; waits until every record is processed and its offset is committed
  *   4  SIGTERM; the ledger is judged (`laws.ts`)
  */
@@ -18,6 +19,7 @@ import type { Batch } from "../../src/router/destinations/webhook/settings.ts";
 import { createPrng, type Prng } from "../support/clock/prng.ts";
 import { forwardProxy } from "../support/servers/forward-proxy.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
+import { Canaries, isCanary } from "./canaries.ts";
 import {
   CLUSTER_FAULT_KINDS,
   type ClusterWorld,
@@ -32,7 +34,7 @@ import { type Judgement, judge } from "./judge.ts";
 import { Member } from "./member.ts";
 import { publish } from "./publisher.ts";
 import { TopicReader } from "./read-topics.ts";
-import { type RequestedCall, startReceiver } from "./receiver.ts";
+import { type ReceivedRequest, type RequestedCall, startReceiver } from "./receiver.ts";
 import type { Injected } from "./report.ts";
 import {
   healthyResponse,
@@ -150,9 +152,10 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const starvation = stack.use(watchStarvation(exposures));
   const tempers = createTempers(seed, random.fork());
   let journal: Journal | null = null;
-  const receiver = stack.use(
-    await startReceiver(tempers.reply, (each) => journal?.requested(each)),
-  );
+  const canaries = new Canaries();
+  const requested = (each: ReceivedRequest) =>
+    isCanary(each.messageId) ? canaries.requested(each) : journal?.requested(each);
+  const receiver = stack.use(await startReceiver(tempers.reply, requested));
   const all = destinations(receiver.baseUrl, brokers);
   tempers.learn(all);
   journal = new Journal(all);
@@ -194,9 +197,10 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     setDoomed: tempers.setDoomed,
     brokers: Promise.resolve(),
   });
-  const injected = await live(world, act, { kafka, journal, starvation }, options);
+  const injected = await live(world, act, { kafka, journal, canaries, starvation }, options);
   say("all is healed; waiting for the last deliveries");
-  failures.push(...(await settle(world, reader)));
+  failures.push(...(await settle(world, reader)), ...canaries.violations(exposures));
+  say(canaries.summary());
   const machine = { starvedMs: starvation.starvedMs, lastedMs: Date.now() - startedAtMs };
   const circumstances = { exposures, losses, outages: forward.outages, stalls, machine };
   const result = judge(journal, injected, circumstances, failures);
@@ -208,6 +212,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
 interface Watched {
   readonly kafka: Kafka;
   readonly journal: Journal;
+  readonly canaries: Canaries;
   readonly starvation: StarvationWatch;
 }
 
@@ -241,7 +246,7 @@ async function actionsIn(
 async function live(
   world: FaultWorld,
   act: Actions,
-  { kafka, journal, starvation }: Watched,
+  { kafka, journal, canaries, starvation }: Watched,
   { plan, mayBegin = () => true, say }: ChaosOptions,
 ): Promise<readonly Injected[]> {
   const { random, members, exposures } = world;
@@ -251,6 +256,8 @@ async function live(
   const stop = new AbortController();
   let machine = Promise.resolve();
   const publishing = publish(kafka.producer(), journal, random.fork(), stop.signal, () => machine);
+  const living = canaries.live(kafka.producer(), random.fork(), stop.signal);
+  living.catch((error: unknown) => world.fail(`suppressing failed: ${String(error)}`));
   publishing.catch((error: unknown) => world.fail(`publishing failed: ${String(error)}`));
   for (const [index, kinds] of plan.entries()) {
     // Little could be judged in a round on a machine that has no CPU time for it.
@@ -277,7 +284,7 @@ async function live(
     await untilPublished(journal, random.integer(20, 80));
   }
   stop.abort();
-  await publishing;
+  await Promise.all([publishing, living]);
   return injected;
 }
 

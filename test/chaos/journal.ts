@@ -7,6 +7,7 @@ import type { IncomingRecord } from "../../src/domain/record.ts";
 import { REROUTE_HEADER } from "../../src/domain/reroute.ts";
 import { headerTexts } from "../support/build/calls.ts";
 import { type Entry, type Request, windowBegan } from "../support/worlds/ledger.ts";
+import { isCanary } from "./canaries.ts";
 import type { ReceivedRequest } from "./receiver.ts";
 import { type ChaosDestination, RETRY_DELAYS_MS, topics } from "./setup.ts";
 
@@ -85,6 +86,7 @@ export class Journal {
     const reason = texts[DEAD_LETTER_HEADER.reason] ?? null;
     const messageId = texts[DELIVERY_HEADER.messageId];
     const destination = texts[DELIVERY_HEADER.destination];
+    if (isCanary(messageId)) return;
     if (messageId === undefined || destination === undefined) {
       this.#readPoison(record.key?.toString() ?? "", reason, place);
       return;

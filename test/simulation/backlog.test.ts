@@ -45,7 +45,8 @@ class Backlog {
     for (const name of [topics.calls, topics.deadLetters, ...deliveries]) {
       this.#cluster.createTopic(name, PARTITIONS);
     }
-    for (const name of [...retries, ...DELAY_TOPICS]) this.#cluster.createTopic(name, 1);
+    for (const name of [topics.suppressions, ...retries, ...DELAY_TOPICS])
+      this.#cluster.createTopic(name, 1);
     for (let number = 0; number < CALLS; number += 1) this.#append(`m${number}`);
   }
 

@@ -77,7 +77,7 @@ class World {
       this.#cluster.createTopic(topics.deliveries(id), 2);
       this.#cluster.createTopic(topics.retries(id), 1);
     }
-    for (const name of [topics.operatorActions, ...DELAY_TOPICS])
+    for (const name of [topics.operatorActions, topics.suppressions, ...DELAY_TOPICS])
       this.#cluster.createTopic(name, 1);
   }
 

@@ -12,6 +12,7 @@ import type { WebhookDestination } from "../../src/router/destinations/webhook/s
 import { webhookTransport } from "../../src/router/destinations/webhook/transport.ts";
 import { type RouteConfig, startRoute } from "../../src/router/route/stage.ts";
 import type { RunningStage } from "../../src/router/stage/running-stage.ts";
+import { FollowedSuppressions } from "../../src/router/suppression/follow-suppressions.ts";
 import { listsOf } from "../support/build/lists.ts";
 import type { ManualClock } from "../support/clock/manual-clock.ts";
 import type { MemoryKafka } from "../support/memory-kafka/memory-kafka.ts";
@@ -25,6 +26,7 @@ export interface ProcessConfig {
 }
 
 const CLOSE_LIMIT_MS = 5_000;
+const SOME_BYTES = Buffer.alloc(16, 7);
 
 interface Controlled {
   readonly operatorActions?: OperatorActions;
@@ -34,7 +36,7 @@ export class SimulatedProcess {
   readonly #kafka: MemoryKafka;
   readonly #stages: Promise<RunningStage[]>;
   readonly #producer;
-  #operatorActions: Disposable | null = null;
+  readonly #followed: Disposable[] = [];
   #isStopping = false;
 
   constructor(
@@ -55,23 +57,32 @@ export class SimulatedProcess {
       metrics: idleMetrics,
       onFatal,
     };
+    const { route, deliver, delay } = config;
     const transport = webhookTransport(endpoints.from(kafka));
-    const start = (controlled: Controlled = {}) =>
-      Promise.all([
-        startRoute(deps, config.route),
-        startDeliver({ ...deps, ...controlled, transport }, config.deliver),
-        startDelay({ ...deps, ...controlled }, config.delay),
+    const options = { topic: route.topics.suppressions, needsKey: true };
+    const followed = new FollowedSuppressions({ ...deps, randomBytes: () => SOME_BYTES }, options);
+    this.#followed.push(followed);
+    const { known, suppressions } = followed;
+    const start = (controlled: Controlled = {}) => {
+      const all = { ...deps, ...controlled, suppressions };
+      return Promise.all([
+        startRoute(all, route),
+        startDeliver({ ...all, transport }, deliver),
+        startDelay(all, delay),
       ]);
+    };
     if (operatorActionsTopic === null) {
-      this.#stages = start();
+      this.#stages = known.then(() => start());
       return;
     }
     const operatorActions = followOperatorActions(
       { ...deps, isUnreachable: () => false, patienceMs },
       operatorActionsTopic,
     );
-    this.#operatorActions = operatorActions;
-    this.#stages = operatorActions.known.then(() => start({ operatorActions }));
+    this.#followed.push(operatorActions);
+    this.#stages = Promise.all([known, operatorActions.known]).then(() =>
+      start({ operatorActions }),
+    );
   }
 
   /** True if the process was neither killed nor requested to stop. */
@@ -94,7 +105,7 @@ export class SimulatedProcess {
   async stop(): Promise<void> {
     this.#isStopping = true;
     await Promise.all((await this.#stages).map((stage) => stage[Symbol.asyncDispose]()));
-    this.#operatorActions?.[Symbol.dispose]();
+    for (const each of this.#followed) each[Symbol.dispose]();
     await this.#producer.close(CLOSE_LIMIT_MS);
     await this.#kafka.close();
   }

@@ -6,7 +6,7 @@
  *              a process lacks a destination for a while
  *   rough      processes are also killed; brokers are down, lose acknowledgments, remove members
  *
- * In both, the proxies of some destinations are down for a while.
+ * In both, the proxies of some destinations are down for a while, and users are suppressed and lifted (`canaries.ts`).
  *
  * Failures end after five hours. After that, there is time to finish everything.
  */
@@ -28,6 +28,7 @@ import {
   violations,
   windowBegan,
 } from "../support/worlds/ledger.ts";
+import { Canaries } from "./canaries.ts";
 import { type Behaviour, Endpoints } from "./endpoints.ts";
 import { type ProcessConfig, SimulatedProcess } from "./process.ts";
 import {
@@ -69,6 +70,7 @@ export class World {
   /** When the proxy of each destination is down. */
   readonly #proxyOutages: ReadonlyMap<string, readonly Exposure[]>;
   readonly #config: ProcessConfig;
+  readonly #canaries: Canaries;
   readonly #sent: Sent[] = [];
   readonly #exposures: Exposure[] = [];
   readonly #failures: string[] = [];
@@ -90,6 +92,7 @@ export class World {
       this.#proxyOutages,
     );
     this.#config = configOf(this.#destinations);
+    this.#canaries = new Canaries(clock, this.#cluster, this.#random.fork());
     for (const name of [topics.calls, topics.deadLetters]) this.#cluster.createTopic(name, 2);
     for (const { id } of this.#destinations) {
       this.#cluster.createTopic(topics.deliveries(id), 2);
@@ -103,6 +106,7 @@ export class World {
     for (let count = this.#random.integer(1, 3); count > 0; count -= 1) this.#start();
     this.#planCalls();
     this.#planFaults(weather);
+    this.#canaries.plan(FAULTS_FOR_MS);
     await this.clock.advance(FAULTS_FOR_MS + MINUTE_MS);
     // A destination that fails nine times out of ten is on hold for hours, so retry windows start late.
     const limitMs = this.clock.nowMs() + 4 * WINDOW_MS;
@@ -116,6 +120,7 @@ export class World {
 
   #isSettled(): boolean {
     this.#readTopics();
+    if (!this.#canaries.isSettled(this.#ledger, this.#destinations.map(recipientOf))) return false;
     return this.#sent.every(({ messageId }) =>
       this.#destinations.every((destination) =>
         isSettled(this.#ledger.entry(messageId, destination.id), recipientOf(destination)),
@@ -135,6 +140,7 @@ export class World {
         found.push(...begun.map((what) => `${messageId} for ${destination.id}: ${what}`));
       }
     }
+    found.push(...this.#canaries.violations(this.#ledger, this.#destinations.map(recipientOf)));
     if (weather === "calm") found.push(...this.#outOfOrder());
     return found;
   }
@@ -277,6 +283,7 @@ export class World {
 
   #outage(forMs: number): void {
     this.#expose(forMs);
+    this.#canaries.outage(forMs);
     this.#cluster.goDown();
     this.clock.schedule(forMs, () => this.#cluster.comeUp());
   }
