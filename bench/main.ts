@@ -22,6 +22,7 @@ import { writeResult } from "./results.ts";
 import { benchRoute } from "./route.ts";
 import { benchRouterIsolation } from "./router-isolation.ts";
 import { benchStarts } from "./starts.ts";
+import { benchSuppression } from "./suppression.ts";
 
 interface Bench {
   readonly says: string;
@@ -82,6 +83,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "the same with ten million members",
     minutes: 20,
     run: (brokers) => benchAudience(brokers, 10_000_000),
+  },
+  suppression: {
+    says: "one million suppressed users: memory, start and lookups, and the time until the last attempt",
+    minutes: 2,
+    run: benchSuppression,
   },
   isolation: {
     says: "how a failing destination affects the p99 of nine others, for six kinds of failure",
