@@ -136,13 +136,14 @@ export class KnownOperatorActions {
         const { destination, endpoint, atMs: goneAtMs } = operation.gone;
         const known = this.#gone.get(destination) ?? new Map<EndpointKey, number>();
         if (!known.has(endpoint) && !this.#hasRoom()) return false;
-        this.#gone.set(destination, known.set(endpoint, goneAtMs));
+        this.#gone.set(destination, new Map(known).set(endpoint, goneAtMs));
         return true;
       }
       case "forget-gone": {
-        const known = this.#gone.get(operation.destination);
-        if (known?.delete(operation.endpoint)) this.#count -= 1;
-        if (known?.size === 0) this.#gone.delete(operation.destination);
+        const left = new Map(this.#gone.get(operation.destination));
+        if (left.delete(operation.endpoint)) this.#count -= 1;
+        if (left.size === 0) this.#gone.delete(operation.destination);
+        else this.#gone.set(operation.destination, left);
         return true;
       }
       case "release":
