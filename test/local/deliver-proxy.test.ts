@@ -2,6 +2,7 @@
 // take more time or memory than an endpoint.
 
 import { expect, test } from "vitest";
+import { asError } from "../../src/base/runtime/as-error.ts";
 import type { Phases } from "../../src/router/destinations/port.ts";
 import { issue } from "../support/build/certificates.ts";
 import { endpointOf } from "../support/build/webhook-destination.ts";
@@ -27,7 +28,7 @@ const okServer = () => rawServer((socket) => socket.write(OK));
 
 /** The status, the cause, or the sentence about the proxy. */
 function posted(http: HttpClient, url: string): Promise<number | string> {
-  return http.post(endpointOf(url)).then(outcome, (error: Error) => error.message);
+  return http.post(endpointOf(url)).then(outcome, (error: unknown) => asError(error).message);
 }
 
 test.each([

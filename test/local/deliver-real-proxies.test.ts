@@ -8,6 +8,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { asError } from "../../src/base/runtime/as-error.ts";
 
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { issue } from "../support/build/certificates.ts";
@@ -107,7 +108,9 @@ test.for(REAL_PROXIES)(
     if (typeof port === "string") return context.skip(port);
     await using http = httpClient({ proxy: `http://localhost:${port}` });
     const url = `http://localhost:${await freePort()}/`;
-    const found = http.post(endpointOf(url)).then(outcome, (error: Error) => error.message);
+    const found = http
+      .post(endpointOf(url))
+      .then(outcome, (error: unknown) => asError(error).message);
     expect(await found).toMatch(proxy.whenRefused);
   },
 );

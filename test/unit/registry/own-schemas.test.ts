@@ -131,5 +131,5 @@ test("a deletion request, of some sources and of all", () => {
   expect(some).toEqual({ userId: "u1", sourceIds: ["web"], timestamp: "2026-03-01T09:30:15.250Z" });
   // A field sourceIds would be rejected, whatever it contains.
   const all = throughAvro("deletion-request-for-all-sources", { userId: "u1" });
-  expect(all).toEqual({ userId: "u1", timestamp: null });
+  expect(all).toEqual({ userId: "u1", timestamp: null, suppress: null });
 });
