@@ -62,7 +62,7 @@ export class SimulatedProcess {
     const options = { topic: route.topics.suppressions, needsKey: true };
     const followed = new FollowedSuppressions({ ...deps, randomBytes: () => SOME_BYTES }, options);
     this.#followed.push(followed);
-    const { known, suppressions } = followed;
+    const { hasKey: known, suppressions } = followed;
     const start = (controlled: Controlled = {}) => {
       const all = { ...deps, ...controlled, suppressions };
       return Promise.all([

@@ -70,8 +70,8 @@ export const PROCESS_METRICS = {
     type: "counter",
     labels: ["stage", "destination"],
     help:
-      "Calls and deliveries that were not processed further because their users are suppressed, by stage. The " +
-      "destination is empty for stages that handle calls.",
+      "Calls that ingest did not write, deliveries that route did not write and deliver did not attempt, and users " +
+      "whom audience skipped in syncs, because the user is suppressed. The destination is empty for ingest and audience.",
     inStatus: true,
     isSparse: true,
   },

@@ -2,10 +2,10 @@
  * Follows the suppressions while the program runs, if any of its stages needs them. The caller stops this before Kafka is
  * closed.
  *
- *   stage                              starts when the topic has been read, and
- *   ingest, audience, deliver          -
- *   route                              a key for user hashes is known
- *   deletion, delay, console           does not wait: it sends nothing for a user that another stage would not check
+ *   stage                       starts
+ *   deletion, delay, console    immediately: it sends nothing for a user that another stage would not check
+ *   ingest, audience, deliver   when the topic has been read
+ *   route                       when, in addition, a key for user hashes is known
  */
 
 import { randomBytes } from "node:crypto";
@@ -18,20 +18,40 @@ import {
 } from "../../router/suppression/follow-suppressions.ts";
 import type { Health } from "./health.ts";
 
-const MATCHING: readonly StageName[] = ["ingest", "route", "audience", "deliver"];
+const MATCHING: readonly StageName[] = ["ingest", "audience", "deliver"];
+const HASHING: StageName = "route";
 
-/** Null if no stage needs suppressions. The stages must not start before `known` resolves. */
+/** Stages that start together, when the promise resolves. */
+type StartGroup = readonly [readonly StageName[], Promise<void>];
+
+/** Null if no stage needs suppressions. */
 export function configuredSuppressions(
   config: Config,
   { health, ...deps }: Omit<SuppressionsDeps, "randomBytes"> & { readonly health: Health },
   stages: readonly StageName[],
 ): FollowedSuppressions | null {
-  if (!stages.some((stage) => MATCHING.includes(stage))) return null;
-  const options = {
-    topic: configuredTopics(config).suppressions,
-    needsKey: stages.includes("route"),
-  };
+  const needsKey = stages.includes(HASHING);
+  if (!needsKey && !stages.some((stage) => MATCHING.includes(stage))) return null;
+  const options = { topic: configuredTopics(config).suppressions, needsKey };
   const followed = new FollowedSuppressions({ ...deps, randomBytes }, options);
   health.add({ name: "suppressions", healthProblems: () => followed.healthProblems() });
   return followed;
+}
+
+/** Returns the stages in the order of the table. A group of which no stage was chosen is omitted. */
+export function startGroups(
+  stages: readonly StageName[],
+  suppressions: Pick<FollowedSuppressions, "read" | "hasKey"> | null,
+): readonly StartGroup[] {
+  const matching = stages.filter((stage) => MATCHING.includes(stage));
+  const hashing = stages.filter((stage) => stage === HASHING);
+  const others = stages.filter((stage) => !matching.includes(stage) && !hashing.includes(stage));
+  const immediately = Promise.resolve();
+  const { read = immediately, hasKey = immediately } = suppressions ?? {};
+  const groups: readonly StartGroup[] = [
+    [others, immediately],
+    [matching, read],
+    [hashing, hasKey],
+  ];
+  return groups.filter(([some]) => some.length > 0);
 }

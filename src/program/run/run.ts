@@ -9,7 +9,10 @@
  *   3  topics exist, and operator       a permission or a setting is     1
  *      actions are known                wrong; brokers are not ready
  *                                       within kafka.startTimeout
- *   4  stages start; consumers join     after 30 s: ready anyway         -
+ *   4  stages start; consumers join     suppressions are unknown: those  -
+ *                                       that match users wait without a
+ *                                       limit (`configured-suppressions.ts`)
+ *                                       consumers: ready after 30 s anyway
  *   5  runs; changed configurations     a shared stage crashes           1
  *      are applied (`reload.ts`)
  *   6  SIGTERM: stops within 30 s       something hangs                  1
@@ -49,7 +52,7 @@ import { announceProcess } from "./announce-process.ts";
 import { makeTopics, takeOver } from "./apply-config.ts";
 import { configuredEvents } from "./configured-events.ts";
 import { configuredOperatorActions } from "./configured-operator-actions.ts";
-import { configuredSuppressions } from "./configured-suppressions.ts";
+import { configuredSuppressions, startGroups } from "./configured-suppressions.ts";
 import { configuredTracing } from "./configured-tracing.ts";
 import { createHealth } from "./health.ts";
 import { tellStatus } from "./process-status.ts";
@@ -128,7 +131,6 @@ async function runStages(
   using actions = await configuredOperatorActions(config, controlled, stages);
   if (actions !== null) announcing.compare(actions);
   using suppressions = configuredSuppressions(config, { ...shared, health }, stages);
-  if (!(await untilKnown(suppressions, signal))) return 0;
   const fatal = Promise.withResolvers<Error>();
   const deps = {
     ...shared,
@@ -136,8 +138,13 @@ async function runStages(
     ...present({ schemas, tracing, actions, suppressions }),
   };
   const itself = ownProcess(() => current, { reloads, configuration, load, admin });
-  for await (const stage of startStages(stages, deps, config, { own: itself, patiently })) {
-    parts.add(stage, cluster);
+  const over = Promise.race([stopRequested(signal), fatal.promise]);
+  for (const [group, known] of startGroups(stages, suppressions)) {
+    const cause = await Promise.race([known, over]);
+    if (cause !== undefined) return exitOf(cause, log);
+    for await (const stage of startStages(group, deps, config, { own: itself, patiently })) {
+      parts.add(stage, cluster);
+    }
   }
   await using events = configuredEvents(itself, { ...deps, cluster, reloads, stages: running });
   health.add({ name: "operator-events", healthProblems: events.healthProblems });
@@ -155,7 +162,6 @@ async function runStages(
       return takeOver(applying, from, to);
     },
   });
-  const over = Promise.race([stopRequested(signal), fatal.promise]);
   await Promise.race([parts.ready(), over]);
   return exitOf(await over, log);
 }
@@ -288,15 +294,6 @@ function configuredRerouting(
   const { retryDelaysMs } = config.delivery;
   const rules = { topics: configuredTopics(config), retryDelaysMs, isMade: keeper.isMade };
   return createRerouting({ producer, metrics, clock }, rules);
-}
-
-/** Waits without a limit, because a call for a suppressed user must not be sent. Returns false if the process was stopped. */
-async function untilKnown(
-  suppressions: FollowedSuppressions | null,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const stopped = stopRequested(signal).then(() => false);
-  return await Promise.race([(suppressions?.known ?? Promise.resolve()).then(() => true), stopped]);
 }
 
 /** Returns the parts that are not null. */

@@ -1,5 +1,5 @@
 /**
- * Starts the chosen stages, beginning with the last one in the flow of data, so that the next stage is already running
+ * Starts the chosen stages, beginning with the last one in the flow of data, so that the next stage is usually running
  * when a stage produces output. All stages are stopped concurrently, because the ingest stage continues to respond for
  * a while, and records for a stopped stage wait in their topic.
  */

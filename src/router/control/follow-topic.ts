@@ -9,8 +9,8 @@
  *     leader is missing, a batch is corrupt       the topic is read again every 5 s; for the first 30 s, every second
  *   the brokers have not responded for 11 s       the same, except that reading simply continues
  *   the topic is readable again                   the whole topic is read again
- *   the topic was recreated, or lost records:     the same; the reader decides what this means (`isShorter`)
- *     it ends before what was read
+ *   the topic was recreated (its ID changed),     the same; the reader decides what this means (`hasLost`)
+ *     or ends before what was read
  */
 
 import { asError } from "../../base/runtime/as-error.ts";
@@ -35,8 +35,8 @@ export interface WholeReading {
 }
 
 export interface TopicFollower {
-  /** @param isShorter true if the topic now ends before records that were read earlier. */
-  startReading(isShorter: boolean): WholeReading;
+  /** @param hasLost true if the topic was recreated, or now ends before records that were read earlier. */
+  startReading(hasLost: boolean): WholeReading;
   /** Takes records that were written after the whole topic was read. */
   take(records: readonly IncomingRecord[]): void;
   /** Called for each failure. Returns `true` if the failure was logged, or `isLogged` is `true`: only one is. */
@@ -58,6 +58,8 @@ export class FollowedTopic implements Disposable {
   readonly #read = Promise.withResolvers<void>();
   /** The offset up to which the topic was read; 0 before that. */
   #position = 0;
+  /** Null if the brokers have no topic IDs. */
+  #topicId: string | null = null;
   #error: string | null = null;
   #isLogged = false;
   /** The time of the last response while the topic is followed; null while it is read whole. */
@@ -114,10 +116,17 @@ export class FollowedTopic implements Disposable {
   async #readWhole(): Promise<void> {
     const { kafka } = this.#deps;
     const { signal } = this.#stopped;
-    const [log] = await kafka.admin.offsets(this.#topic);
-    if (log === undefined) throw new Error(`the topic ${this.#topic} has no partition`);
-    const reading = this.#follower.startReading(log.end < this.#position);
-    const range = { topic: this.#topic, partition: PARTITION, maxBytes: STEP_BYTES, signal };
+    const topic = this.#topic;
+    const topicId = (await kafka.admin.topicIds([topic])).get(topic) ?? this.#topicId;
+    const [log] = await kafka.admin.offsets(topic);
+    if (log === undefined) throw new Error(`the topic ${topic} has no partition`);
+    const isRecreated = this.#topicId !== null && this.#topicId !== topicId;
+    const hasLost = this.#position > 0 && (isRecreated || log.end < this.#position);
+    const reading = this.#follower.startReading(hasLost);
+    this.#topicId = topicId;
+    // If this reading fails, the next one must not report the same loss again.
+    if (hasLost) this.#position = 0;
+    const range = { topic, partition: PARTITION, maxBytes: STEP_BYTES, signal };
     for await (const records of kafka.read({ ...range, from: log.first, to: log.end })) {
       for (const record of records) reading.take(record);
     }

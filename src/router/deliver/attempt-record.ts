@@ -69,7 +69,7 @@ export function attemptWriter({ id }: AttemptedDestination): WriteAttempt {
     if (!out.addPlain(delivery.messageId))
       out.addText(JSON.stringify(delivery.messageId).slice(1, -1));
     out.add(attemptOf);
-    out.addInteger(delivery.attempt + 1);
+    out.addInteger(delivery.attempt + (decision.name === "suppressed" ? 0 : 1));
     out.add(first(delivery.firstAttemptAtMs ?? endedAtMs));
     out.add(DECISIONS[decision.name]);
     let isFirst = true;

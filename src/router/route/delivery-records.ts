@@ -9,7 +9,7 @@
  *   shared headers   the producer's headers except `switchyard-*` and, if the value is written as JSON, the header of
  *                    the schema; the headers of the trace, if it is sampled (docs/monitor.md#traces); then message ID, source,
  *                    timestamp and time of receipt. All records share one array, so that it is encoded once
- *   headers          the destination, and the hash of the user if the value does not show who it is
+ *   headers          the destination, and the hash of the user if the value may not show who it is
  *                    (`suppression/user-header.ts`)
  *
  * Destinations with `historical: false` share a second array, in which the timestamp is the time of receipt. A
@@ -104,7 +104,7 @@ export function copies(
     const own = changed?.calls.get(route);
     if (own === undefined) return { topic, key, value, sharedHeaders, headers };
     const ownKey = own.key === keyText ? key : Buffer.from(own.key);
-    const isShown = own.key === keyText && call.type !== "alias";
+    const isShown = own.key === keyText && call.userId !== null && call.type !== "alias";
     const ownHeaders = isShown || !route.isAttempted ? headers : withUserHash(headers);
     return { topic, key: ownKey, value: own.bytes, sharedHeaders, headers: ownHeaders };
   });

@@ -2,15 +2,16 @@
  * Follows the topic `suppressions` (`follow-topic.ts`) while the program runs.
  *
  *   event                                         result
- *   the whole topic has been read once            the stages start
- *   it cannot be read before that                 no stage starts; `/readyz` reports why
- *   the topic contains no key for user hashes     a process that needs one writes one, and its stages start when it
- *                                                 has read one
+ *   the whole topic has been read once            the stages that match users start (`configured-suppressions.ts`)
+ *   it cannot be read before that                 they do not start; `/readyz` reports why
+ *   the topic contains no key for user hashes     a process that needs one writes one, and its route stage starts when
+ *                                                 it has read one
+ *   the key cannot be written                     the log and `/readyz` report why; it is tried until it succeeds
  *   a user is suppressed or lifted                applies at once; listeners are notified
  *   a record is invalid                           it is logged and has no effect
  *   the topic cannot be read later                what is known stays in force; health, log and a metric report it
- *   the topic ends before what was read: it was   the same, until the process restarts. New records apply in addition,
- *     recreated, or lost records                  and the key is written again
+ *   the topic was recreated, or lost records      the same, until the process restarts. New records apply in addition,
+ *                                                 also when the topic is read again, and the keys are written again
  *
  * After an outage, the whole topic is read again. Listeners are then notified of the records that were not known before.
  */
@@ -20,7 +21,7 @@ import type { Metrics } from "../../base/telemetry/instruments.ts";
 import type { Log } from "../../base/telemetry/log.ts";
 import { LineLimit } from "../../base/telemetry/log-rate-limit.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import type { Producer } from "../../kafka/port.ts";
+import type { WatchedProducer } from "../../kafka/port.ts";
 import { type FollowDeps, FollowedTopic, type WholeReading } from "../control/follow-topic.ts";
 import { KnownSuppressions } from "./known-suppressions.ts";
 import { KEY_BYTES, keyRecord } from "./suppression-record.ts";
@@ -28,7 +29,7 @@ import { KEY_BYTES, keyRecord } from "./suppression-record.ts";
 const LOG_LINES_PER_SECOND = 10;
 
 export interface SuppressionsDeps extends FollowDeps {
-  readonly producer: Pick<Producer, "send">;
+  readonly producer: Pick<WatchedProducer, "send" | "blocked">;
   readonly log: Log;
   readonly metrics: Metrics;
   /** Returns random bytes that others cannot know. */
@@ -44,21 +45,23 @@ export interface SuppressionsOptions {
 /** Starts reading immediately. */
 export class FollowedSuppressions implements Disposable {
   readonly suppressions: KnownSuppressions;
-  /** Resolves when stages may start. */
-  readonly known: Promise<void>;
+  /** Resolves when the whole topic has been read. */
+  readonly read: Promise<void>;
+  /** Resolves when, in addition, a key for user hashes has been read. */
+  readonly hasKey: Promise<void>;
   readonly #deps: SuppressionsDeps;
   readonly #topic: string;
   readonly #needsKey: boolean;
   readonly #followed: FollowedTopic;
-  readonly #hasKey = Promise.withResolvers<void>();
+  readonly #key = Promise.withResolvers<void>();
   readonly #lines = new LineLimit(LOG_LINES_PER_SECOND);
   readonly #unwatch: () => void;
   /** The number of users who were known when the topic was recreated or lost records; null if it did not. */
   #lost: number | null = null;
   #isRead = false;
   #unreadableSinceMs = 0;
-  /** The offset after the last record that was read. */
-  #end = 0;
+  /** The offset after the last record of which listeners were notified. */
+  #reported = 0;
 
   constructor(deps: SuppressionsDeps, { topic, needsKey }: SuppressionsOptions) {
     this.#deps = deps;
@@ -66,11 +69,12 @@ export class FollowedSuppressions implements Disposable {
     this.#needsKey = needsKey;
     this.suppressions = new KnownSuppressions(deps.randomBytes(4).readInt32LE());
     this.#followed = new FollowedTopic(deps, topic, {
-      startReading: (isShorter) => this.#startReading(isShorter),
+      startReading: (hasLost) => this.#startReading(hasLost),
       take: (records) => {
         for (const record of records) {
           const userId = this.#apply(record);
           if (userId !== null) this.suppressions.tell(userId);
+          this.#reported = record.offset + 1;
         }
       },
       onFailed: (thrown, isLogged) => {
@@ -79,8 +83,8 @@ export class FollowedSuppressions implements Disposable {
         return true;
       },
     });
-    const hasKey = needsKey ? this.#hasKey.promise : null;
-    this.known = this.#followed.read.then(() => hasKey ?? undefined);
+    this.read = this.#followed.read;
+    this.hasKey = this.read.then(() => this.#key.promise);
     this.#unwatch = deps.metrics.onScrape(() => this.#showMetrics());
   }
 
@@ -88,10 +92,18 @@ export class FollowedSuppressions implements Disposable {
     const topic = this.#topic;
     const { error } = this.#followed;
     const why = error === null ? "" : `: ${error}`;
-    if (!this.#isRead) return [`the topic ${topic} has not been read, so no stage starts${why}`];
+    if (!this.#isRead) {
+      return [
+        `the topic ${topic} has not been read, so ingest, route, audience and deliver do not start${why}`,
+      ];
+    }
     const problems: string[] = [];
-    if (this.#needsKey && this.suppressions.key === null) {
-      problems.push(`the topic ${topic} contains no key for user hashes yet, so no stage starts`);
+    if (this.#needsKey && this.suppressions.keys.length === 0) {
+      const blocked = this.#deps.producer.blocked().find((each) => each.topic === topic);
+      const cause = blocked === undefined ? "" : `: brokers reject the key (${blocked.error})`;
+      problems.push(
+        `the topic ${topic} contains no key for user hashes yet, so the route stage does not start${cause}`,
+      );
     }
     if (error !== null) {
       problems.push(`the topic ${topic} cannot be read, so later suppressions are unknown${why}`);
@@ -109,23 +121,26 @@ export class FollowedSuppressions implements Disposable {
     this.#unwatch();
   }
 
-  #startReading(isShorter: boolean): WholeReading {
-    if (isShorter) this.#lose();
+  #startReading(hasLost: boolean): WholeReading {
+    if (hasLost) this.#lose();
     const { suppressions } = this;
-    const before = this.#end;
-    const users = isShorter ? undefined : suppressions.newUsers();
+    const reported = this.#reported;
+    const users = suppressions.newUsers(this.#lost !== null);
     const isFirst = !this.#isRead;
     const changed: string[] = [];
+    let end = reported;
     return {
       take: (record) => {
         const userId = this.#apply(record, users);
-        if (userId !== null && !isFirst && record.offset >= before) changed.push(userId);
+        end = record.offset + 1;
+        if (userId !== null && !isFirst && record.offset >= reported) changed.push(userId);
       },
       done: () => {
-        if (users !== undefined) suppressions.replace(users);
+        suppressions.replace(users);
         this.#isRead = true;
+        this.#reported = end;
         for (const userId of changed) suppressions.tell(userId);
-        if (!this.#needsKey || suppressions.key !== null) return;
+        if (!this.#needsKey || suppressions.keys.length > 0) return;
         this.#writeKey(this.#deps.randomBytes(KEY_BYTES));
       },
     };
@@ -134,21 +149,19 @@ export class FollowedSuppressions implements Disposable {
   #lose(): void {
     const { suppressions } = this;
     this.#lost = Math.max(this.#lost ?? 0, suppressions.size);
-    this.#end = 0;
+    this.#reported = 0;
     this.#deps.log.error({ topic: this.#topic, count: this.#lost }, "suppressions.lost");
-    suppressions.forgetKeyOffset();
-    if (suppressions.key !== null && this.#needsKey) this.#writeKey(suppressions.key);
+    if (this.#needsKey) for (const key of suppressions.keys) this.#writeKey(key);
   }
 
   /** Returns the user whom the record is about; null if there is none. */
   #apply(record: IncomingRecord, users?: ReturnType<KnownSuppressions["newUsers"]>): string | null {
     const applied = this.suppressions.apply(record, users);
-    this.#end = record.offset + 1;
     switch (applied.kind) {
       case "user":
         return applied.userId;
       case "key":
-        this.#hasKey.resolve();
+        this.#key.resolve();
         return null;
       case "invalid":
         this.#refused(record, applied.error);
@@ -156,13 +169,19 @@ export class FollowedSuppressions implements Disposable {
     }
   }
 
-  /** The producer retries until it is closed. The key is used when it is read. */
+  /** The producer retries until it is closed, which ends both sends with an error. The key is used when it is read. */
   #writeKey(key: Buffer): void {
     const { producer, log } = this.#deps;
     const topic = this.#topic;
-    producer.send([keyRecord(topic, key)]).catch((thrown: unknown) => {
-      log.error({ topic, error: asError(thrown).message }, "suppressions.read-failed");
-    });
+    const records = [keyRecord(topic, key)];
+    const retry = async (error: string) => {
+      log.error({ topic, error }, "suppressions.key-not-written");
+      await producer.send(records);
+    };
+    producer
+      .send(records, { giveBack: true })
+      .then(([rejected]) => rejected && retry(rejected.error))
+      .catch(() => undefined);
   }
 
   #refused({ topic, partition, offset }: IncomingRecord, error: string): void {

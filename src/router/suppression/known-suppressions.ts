@@ -1,5 +1,5 @@
 /**
- * What is known from the topic `suppressions`: the suppressed users and the key for user hashes. Stages ask it before they
+ * What is known from the topic `suppressions`: the suppressed users and the keys for user hashes. Stages ask it before they
  * do anything for a user.
  *
  *   a call                            matches
@@ -8,6 +8,10 @@
  *   has only an anonymousId           never
  *   is a delivery with a header of    if one of the header's users is suppressed (`user-header.ts`)
  *     user hashes
+ *
+ * Headers are written with the key that was read first, which is the one with the lowest offset. After compaction, or
+ * when the topic was recreated, processes may have read the keys in different orders. Each header is therefore compared
+ * with all of them.
  */
 
 import type { IncomingRecord } from "../../domain/record.ts";
@@ -24,19 +28,13 @@ export type Applied =
   | { readonly kind: "key" }
   | { readonly kind: "invalid"; readonly error: string };
 
-interface Key {
-  readonly bytes: Buffer;
-  readonly offset: number;
-  readonly headers: UserHeaders;
-}
-
 const KEY: Applied = { kind: "key" };
 
 export class KnownSuppressions {
   readonly #random: number;
   readonly #listeners = new Set<Listener>();
   #users: SuppressedUsers;
-  #key: Key | null = null;
+  readonly #keys: UserHeaders[] = [];
   /** Increases with each change. */
   version = 0;
 
@@ -51,9 +49,9 @@ export class KnownSuppressions {
     return this.#users.size;
   }
 
-  /** The key for user hashes; null if the topic contained none. */
-  get key(): Buffer | null {
-    return this.#key?.bytes ?? null;
+  /** The keys for user hashes, in the order in which they were read. */
+  get keys(): readonly Buffer[] {
+    return this.#keys.map(({ key }) => key);
   }
 
   isSuppressed(userId: string): boolean {
@@ -69,13 +67,13 @@ export class KnownSuppressions {
 
   matchesHeader(header: string): boolean {
     const users = this.#users;
-    if (users.size === 0 || this.#key === null) return false;
-    return this.#key.headers.some(header, (hashed) => users.hasHash(hashed));
+    if (users.size === 0) return false;
+    return this.#keys.some((key) => key.some(header, (hashed) => users.hasHash(hashed)));
   }
 
   /** The header for a delivery whose bytes do not show the call's user; null without a key. */
   headerOf(call: CallIds): string | null {
-    return this.#key?.headers.of(call) ?? null;
+    return this.#keys[0]?.of(call) ?? null;
   }
 
   /** Returns a function that removes the listener. */
@@ -95,26 +93,21 @@ export class KnownSuppressions {
         users.remove(read.userId);
         return { kind: "user", userId: read.userId };
       case "key":
-        this.#useKey(read.key, record.offset);
+        this.#addKey(read.key);
         return KEY;
       case "invalid":
         return read;
     }
   }
 
-  /** An empty set of users, for another reading of the whole topic. */
-  newUsers(): SuppressedUsers {
-    return new SuppressedUsers(this.#random);
+  /** A set of users for another reading of the whole topic. @param isKept true if it starts with the known users. */
+  newUsers(isKept: boolean): SuppressedUsers {
+    return isKept ? this.#users.copy() : new SuppressedUsers(this.#random);
   }
 
   replace(users: SuppressedUsers): void {
     this.#users = users;
     this.version += 1;
-  }
-
-  /** The topic lost its key: the next one that is read is used, even if its offset is higher. */
-  forgetKeyOffset(): void {
-    if (this.#key !== null) this.#key = { ...this.#key, offset: Number.POSITIVE_INFINITY };
   }
 
   /** Notifies listeners of a user who was suppressed or lifted. */
@@ -123,8 +116,7 @@ export class KnownSuppressions {
     for (const listener of this.#listeners) listener(userId);
   }
 
-  #useKey(bytes: Buffer, offset: number): void {
-    if (this.#key !== null && this.#key.offset <= offset) return;
-    this.#key = { bytes, offset, headers: new UserHeaders(bytes) };
+  #addKey(bytes: Buffer): void {
+    if (!this.#keys.some(({ key }) => key.equals(bytes))) this.#keys.push(new UserHeaders(bytes));
   }
 }

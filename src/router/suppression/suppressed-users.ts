@@ -38,6 +38,14 @@ export class SuppressedUsers {
     this.#random = random | 1;
   }
 
+  copy(): SuppressedUsers {
+    const copy = new SuppressedUsers(this.#random);
+    copy.#filter = this.#filter?.slice() ?? null;
+    copy.#slots = this.#slots.slice();
+    copy.#size = this.#size;
+    return copy;
+  }
+
   get size(): number {
     return this.#size;
   }

@@ -18,7 +18,7 @@
  * As in calls, a number is an ID with all of its digits (`exact-ids.ts`).
  *
  * Processes create a key for user hashes if the topic contains none. If several do so at the same time, their records have
- * different keys, so compaction keeps all of them. Every process reads them all, and uses the one with the lowest offset.
+ * different keys, so compaction keeps all of them. Every process reads them all (`known-suppressions.ts`).
  */
 
 import { isUtf8 } from "node:buffer";

@@ -6,7 +6,7 @@
  *   do not change the call, or keep its user ID                  none: the bytes show the user
  *   change the user ID, or change an alias, whose `previousId`   the hash of the user ID; for an alias, also that of
  *     may be different                                             the previousId, separated by a comma
- *   give a user ID to a call that had none                       `-`: no user
+ *   change a call that had no user ID, and may give it one       `-`: no user
  *
  *   the header of a delivery                                     matches
  *   none                                                         the user ID in its bytes (`known-suppressions.ts`)
@@ -14,7 +14,7 @@
  *   hashes                                                       if one of them is that of a suppressed user
  *   anything else                                                nobody
  *
- * A hash is the first 128 bits of the SHA-256 of the ID, encrypted with the key on the topic `suppressions`
+ * A hash is the first 128 bits of the SHA-256 of the ID, encrypted with a key on the topic `suppressions`
  * (`suppression-record.ts`). A reader of the delivery without that key can therefore not test user IDs. A topic
  * destination gets no header, because its deliveries are never attempted.
  */
@@ -35,11 +35,13 @@ const CIPHER = "aes-128-ecb";
 const HASH_CHARACTERS = 22;
 
 export class UserHeaders {
+  readonly key: Buffer;
   readonly #encrypt: Cipheriv;
   readonly #decrypt: Decipheriv;
 
   /** @param key 16 bytes. */
   constructor(key: Buffer) {
+    this.key = key;
     this.#encrypt = createCipheriv(CIPHER, key, null);
     this.#decrypt = createDecipheriv(CIPHER, key, null).setAutoPadding(false);
   }

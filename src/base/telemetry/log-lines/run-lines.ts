@@ -265,7 +265,7 @@ export const RUN_LINES = {
   "suppressions.read-failed": {
     levels: ["error"],
     meaning:
-      "The topic `suppressions` could not be read. Known suppressions stay in force; a process that starts waits.",
+      "The topic `suppressions` could not be read. Known suppressions stay in force; in a process that starts, stages that match users wait.",
     action: "Run `switchyard topics`, and check the brokers.",
     fields: ["topic", "error"],
   },
@@ -275,6 +275,13 @@ export const RUN_LINES = {
       "The topic `suppressions` was recreated, or lost records. The `count` users who were suppressed stay suppressed until the process restarts.",
     action: "Write their records again before a process restarts.",
     fields: ["topic", "count"],
+  },
+  "suppressions.key-not-written": {
+    levels: ["error"],
+    meaning:
+      "The brokers rejected a key for user hashes. The process tries again until they accept it, and the route stage does not start without a key.",
+    action: "Run `switchyard topics` and `switchyard acls`.",
+    fields: ["topic", "error"],
   },
   "suppressions.invalid-record": {
     levels: ["warn"],

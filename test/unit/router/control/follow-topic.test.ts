@@ -19,8 +19,8 @@ function world(kafkaOf: (kafka: Kafka) => Pick<Kafka, "admin" | "read" | "follow
     cluster.append({ topic: TOPIC, key: Buffer.from(text), value: Buffer.from("x"), headers: [] });
   const start = () => {
     const followed = new FollowedTopic({ kafka: kafkaOf(cluster.connect()), clock }, TOPIC, {
-      startReading: (isShorter) => {
-        events.push(isShorter ? "reads what is shorter" : "reads");
+      startReading: (hasLost) => {
+        events.push(hasLost ? "reads what lost records" : "reads");
         return {
           take: ({ key }) => void events.push(`stored ${key}`),
           done: () => void events.push("done"),
@@ -95,7 +95,7 @@ test("silence of the brokers is reported within 15 s, and what was written meanw
   expect(events.at(-1)).toBe("new a");
 });
 
-test("a topic that ends before what was read is reported as shorter", async () => {
+test("a topic that ends before what was read is reported as one that lost records", async () => {
   const { clock, cluster, driver, events, write, start } = world();
   for (const text of ["a", "b"]) write(text);
   const followed = start();
@@ -104,5 +104,39 @@ test("a topic that ends before what was read is reported as shorter", async () =
   cluster.createTopic(TOPIC, 1);
   write("c");
   await clock.advance(6_000);
-  expect(events.slice(-3)).toEqual(["reads what is shorter", "stored c", "done"]);
+  expect(events.slice(-3)).toEqual(["reads what lost records", "stored c", "done"]);
 });
+
+test.each([
+  ["shorter", ["c"]],
+  ["longer", ["c", "d", "e"]],
+])(
+  "a recreated topic that is %s is reported once, even if it cannot be read at first",
+  async (_, now) => {
+    let failures = 0;
+    const { clock, cluster, driver, events, write, start } = world((kafka) => ({
+      admin: kafka.admin,
+      read: async function* (range) {
+        if (failures-- > 0) throw new Error("connection reset");
+        yield* kafka.read(range);
+      },
+      follow: async function* (range) {
+        for await (const records of kafka.follow(range)) {
+          yield records;
+          throw new Error("connection reset");
+        }
+      },
+    }));
+    for (const text of ["a", "b"]) write(text);
+    const followed = start();
+    await driver.during(followed.read);
+    await driver.during(cluster.connect().admin.deleteTopics([TOPIC]));
+    cluster.createTopic(TOPIC, 1);
+    failures = 1;
+    for (const text of now) write(text);
+    await clock.advance(30_000);
+    const readings = events.filter((each) => each.startsWith("reads"));
+    expect(readings).toEqual(["reads", "reads what lost records", "reads"]);
+    expect(events.slice(-now.length - 1)).toEqual([...now.map((text) => `stored ${text}`), "done"]);
+  },
+);

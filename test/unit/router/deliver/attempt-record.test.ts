@@ -156,6 +156,12 @@ test("what is abandoned has no next attempt", () => {
   expect(recordOf(results).json).not.toHaveProperty("next");
 });
 
+test.each([0, 2])("a delivery that is suppressed after %i attempts got no other one", (attempt) => {
+  const decision: Decision = { name: "suppressed", outputs: [] };
+  const { json } = recordOf([], { decision }, { attempt });
+  expect(json).toMatchObject({ decision: "suppressed", attempt, requests: [] });
+});
+
 test("an id of odd characters is written whole", () => {
   const messageId = 'a"b\\c\u0007é\u202e' as MessageId;
   const { read } = recordOf([resultOf(FIRST, responseOf(500))], {}, { messageId });

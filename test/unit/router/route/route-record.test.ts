@@ -231,13 +231,15 @@ test("the call of a suppressed user gets no delivery, with a reason for each des
 test("only a delivery that does not show its user has a header, which does not show it either", () => {
   const rules = { map: [{ ...REMOVE, if: null }] } as const;
   const previous = { map: [{ ...REMOVE, path: "previousId", if: null }] } as const;
+  const copying = [{ action: "copy", from: "anonymousId", to: "userId", sources: null, if: null }];
   const destinations = [
+    webhookDestination({ id: "copies", map: copying as never }),
     webhookDestination({ id: "removes", ...rules }),
     webhookDestination({ id: "previous", ...previous }),
     webhookDestination({ id: "plain" }),
     aTopicDestination("warehouse", rules),
   ];
-  const source = aSource("web", ["removes", "previous", "plain", "warehouse"]);
+  const source = aSource("web", ["copies", "removes", "previous", "plain", "warehouse"]);
   const toThese = createRouting([source], "web" as SourceId, destinations, topicNames("sw."));
   const suppressions = suppressing();
   const hashesOf = (value: object) => {
@@ -246,10 +248,13 @@ test("only a delivery that does not show its user has a header, which does not s
     return routed.records.map((record) => headerTexts(record)["switchyard-user-hash"] ?? null);
   };
   const hash = suppressions.headerOf({ type: "track", userId: "u1", previousId: null });
-  expect(hashesOf(call)).toEqual([hash, null, null, null]);
+  expect(hashesOf(call)).toEqual([hash, hash, null, null, null]);
   expect(`${hash}`).toMatch(/^[\w-]{22}$/);
   const alias = { type: "alias", userId: "u1", previousId: "u2" };
   const both = suppressions.headerOf(alias as never);
   // An alias may have lost its previousId, even if its key is the same.
-  expect(hashesOf(alias)).toEqual([both, both, null, null]);
+  expect(hashesOf(alias)).toEqual([null, both, both, null, null]);
+  // A user ID in such a delivery is not the call's, even if the key is the same.
+  const anonymous = { type: "track", anonymousId: "u1", event: "e" };
+  expect(hashesOf(anonymous)[0]).toBe("-");
 });

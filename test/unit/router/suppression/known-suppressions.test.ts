@@ -47,13 +47,21 @@ test("without the key, a header does not show whose it is", () => {
   expect(new KnownSuppressions(1).headerOf(call("u1"))).toBeNull();
 });
 
-test("the key with the lowest offset is used, whatever is read first", () => {
-  const keys = [9, 4, 6].map((offset) => {
-    return stored(keyRecord(TOPIC, Buffer.alloc(KEY_BYTES, offset)), offset);
+test("a header matches with each key that was read, in whatever order; the first one is used", () => {
+  const keys = [4, 6].map((byte) => stored(keyRecord(TOPIC, Buffer.alloc(KEY_BYTES, byte))));
+  const [one, other] = [keys, keys.toReversed()].map((records) => {
+    const known = new KnownSuppressions(1);
+    for (const record of [...records, ...keys]) known.apply(record);
+    suppress(known, "u1");
+    return known;
   });
-  const known = new KnownSuppressions(1);
-  for (const record of keys) known.apply(record);
-  expect(known.key).toEqual(Buffer.alloc(KEY_BYTES, 4));
+  expect(one?.keys).toEqual([4, 6].map((byte) => Buffer.alloc(KEY_BYTES, byte)));
+  const headers = [one, other].map((known) => known?.headerOf(call("u1")) ?? "");
+  expect(headers[0]).not.toBe(headers[1]);
+  for (const known of [one, other]) {
+    expect(headers.map((header) => known?.matchesHeader(header))).toEqual([true, true]);
+  }
+  expect(one?.matchesHeader(other?.headerOf(call("u2")) ?? "")).toBe(false);
 });
 
 test("a user who is lifted does not match, and listeners hear of both", () => {
