@@ -30,6 +30,7 @@ export const MEASURED_PATHS: Readonly<Record<string, readonly string[]>> = {
   "isolation-1000": ALL_STAGES,
   "isolation-cluster": ALL_STAGES,
   destinations: ALL_STAGES,
+  suppression: ["src/router/suppression"],
   "destinations-cluster": ALL_STAGES,
   cluster: ALL_STAGES,
   peers: [...CONSUMING, "src/router/deliver", "src/router/delay", "src/base/http"],

@@ -216,9 +216,8 @@ export class Dispatcher implements AttemptHost {
 
   /** Starts the deliveries that may start now. Call when the sender may have become ready. */
   pump(): void {
-    const { timer } = this.parts;
-    while (!this.#isLimited) {
-      const nowMs = timer.nowMs();
+    let nowMs = this.parts.timer.nowMs();
+    for (; !this.#isLimited; nowMs = this.parts.timer.nowMs()) {
       if (!this.#units.isEmpty && this.#startUnit(nowMs, false)) continue;
       const item = this.#queue.next(nowMs);
       if (item !== undefined) {
@@ -229,7 +228,8 @@ export class Dispatcher implements AttemptHost {
       if (!this.#startUnit(nowMs, true)) break;
     }
     const { dueAtMs } = this.#units;
-    if (dueAtMs > timer.nowMs() && dueAtMs < Number.POSITIVE_INFINITY) this.#nextLook.at(dueAtMs);
+    // Nothing would notice a time that has come since the units were asked, so no later reading of the clock is used.
+    if (dueAtMs > nowMs && dueAtMs < Number.POSITIVE_INFINITY) this.#nextLook.at(dueAtMs);
   }
 
   settle({ item }: Call, { outputs }: Decision, trace: AttemptTrace | null, nowMs: number): void {

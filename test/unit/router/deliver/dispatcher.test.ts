@@ -36,6 +36,24 @@ test("a timer that is early does not leave a queue on hold for good", () => {
   expect(world.sent).toHaveLength(21);
 });
 
+test("a batch is sent although its time ends between two readings of the clock", () => {
+  const limits = { calls: 2, bytes: 10_000, waitMs: 10 };
+  const batch = { ...limits, format: "array", responses: "whole" } as const;
+  const world = new DispatchWorld(webhookDestination({ batch }));
+  world.fetched(range(0, 1));
+  const [due] = world.timers.splice(0);
+  const dueAtMs = due?.atMs ?? 0;
+  let readings = 0;
+  const read = () => {
+    readings += 1;
+    return readings === 1 ? dueAtMs - 1 : dueAtMs;
+  };
+  Object.defineProperty(world, "nowMs", { get: read });
+  due?.then();
+  for (const timer of world.timers.splice(0)) timer.then();
+  expect(world.sent).toHaveLength(1);
+});
+
 test("retries that wait for the end of a pause, and for their rate then, all go", () => {
   const destination = webhookDestination({ requestsPerSecond: 2 });
   const world = new DispatchWorld({ ...destination, paused: true }, 2);
