@@ -15,9 +15,9 @@ import { type CallMaker, membershipMessageId } from "./identify-call.ts";
 import { memberPrefix } from "./keys.ts";
 import {
   arrive,
-  arriveSuppressed,
   durableMembership,
   hasArrived,
+  onlyArrived,
   readMembership,
   writeMembership,
 } from "./membership.ts";
@@ -128,7 +128,7 @@ function arrivePiece(
       if (isFirst) arrived += 1;
       if (now.isMember) members -= 1;
       if (now.isMember && !isFirst) marked -= 1;
-      const value = writeMembership(arriveSuppressed(arrivals));
+      const value = writeMembership(onlyArrived(arrivals));
       if (now.isMember) state.set(prefix + userId, value, null);
       else if (isFirst) state.setLocal(prefix + userId, value);
       continue;

@@ -36,7 +36,7 @@ export async function applyRecord(work: Work, record: IncomingRecord): Promise<v
   }
   const sync = parsed.record;
   if (sync.type === "trait") await applyTrait(work, cause, sync);
-  else if (sync.type === "forget") await applyForget(work, cause, sync.userId);
+  else if (sync.type === "forget") await applyForget(work, cause, [sync.userId]);
   else await applySync(work, cause, sync);
 }
 

@@ -10,16 +10,16 @@
  *
  * A suppressed user gets no call, and loses the stored value. When the user is lifted, the next value is sent.
  *
- * A forgotten user is removed from every audience and every trait of the partition, without a call. If the record was
- * applied before and is read again, only marks of open syncs are removed, because any current membership started after
- * the record.
+ * A forgotten user is removed from every audience and every trait of the partition, without a call. If the user has
+ * arrived in an open sync, that stays marked until the sync has ended, because the user is in its count. If the record was
+ * applied before and is read again, nothing changes, because any current membership started after the record.
  */
 
 import { createHash } from "node:crypto";
 import type { Audience } from "./audience.ts";
 import { traitMessageId } from "./identify-call.ts";
 import { memberPrefix, traitKey, traitsRange } from "./keys.ts";
-import { hasArrived, readMembership, writeMembership } from "./membership.ts";
+import { hasArrived, onlyArrived, readMembership, writeMembership } from "./membership.ts";
 import type { Trait } from "./parse-sync.ts";
 import type { Cause } from "./sync-state.ts";
 import { makerFor, refuse, type Work } from "./work.ts";
@@ -53,29 +53,38 @@ export interface ForgetCause extends Pick<Cause, "isReplay"> {
   readonly record: Pick<Cause["record"], "offset">;
 }
 
-export async function applyForget(work: Work, cause: ForgetCause, userId: string): Promise<void> {
+export async function applyForget(
+  work: Work,
+  { isReplay, record }: ForgetCause,
+  userIds: readonly string[],
+): Promise<void> {
+  if (isReplay) return;
   const { state } = work;
   const audiences = [...state.audiences()];
-  const keys = audiences.map(({ first }) => memberPrefix(first) + userId);
-  const values = await state.getMany(keys);
-  audiences.forEach((audience, index) => {
-    forgetMember(work, cause, audience, keys[index] ?? "", values[index] ?? null);
-  });
-  if (cause.isReplay) return;
+  for (const userId of userIds) {
+    const keys = audiences.map(({ first }) => memberPrefix(first) + userId);
+    const values = await state.getMany(keys);
+    audiences.forEach((audience, index) => {
+      forgetMember(work, audience, keys[index] ?? "", values[index] ?? null);
+    });
+    await work.breathe(record.offset);
+  }
   // Pending writes are written first, because traits that are not in the store yet would not be found.
-  await work.write(cause.record.offset);
-  const { from, to } = traitsRange(userId);
-  for await (const entries of state.store.pieces(from, to)) {
-    for (const [key] of entries) {
-      state.set(key, null);
-      state.noteErased();
+  await work.write(record.offset);
+  for (const userId of userIds) {
+    const { from, to } = traitsRange(userId);
+    for await (const entries of state.store.pieces(from, to)) {
+      for (const [key] of entries) {
+        state.set(key, null);
+        state.noteErased();
+      }
     }
+    await work.breathe(record.offset);
   }
 }
 
 function forgetMember(
   { state }: Work,
-  { isReplay }: ForgetCause,
   { first, open }: Audience,
   key: string,
   value: string | null,
@@ -83,15 +92,16 @@ function forgetMember(
   if (value === null) return;
   const counts = state.counts(first);
   const now = readMembership(value, counts.numbering);
-  const isMarked = now.isMember && open !== null && hasArrived(now, state.arrivals(first, open));
-  const marked = counts.marked - (isMarked ? 1 : 0);
-  if (isReplay || !now.isMember) {
-    state.setLocal(key, writeMembership({ ...now, mark: -1, number: -1 }));
-    state.setCounts(first, { ...counts, marked });
+  const arrivals = open === null ? null : state.arrivals(first, open);
+  const kept = arrivals !== null && hasArrived(now, arrivals) ? onlyArrived(arrivals) : null;
+  const left = kept && writeMembership(kept);
+  if (left === null) state.noteErased();
+  if (!now.isMember) {
+    state.setLocal(key, left);
     return;
   }
-  state.set(key, null);
-  state.noteErased();
+  state.set(key, left, null);
+  const marked = counts.marked - (left === null ? 0 : 1);
   state.setCounts(first, { ...counts, members: counts.members - 1, marked });
 }
 

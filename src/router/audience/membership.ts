@@ -7,8 +7,7 @@
  *   +1z             a member, arrived in the sync that began at offset 1z (base 36)
  *   +1z.7           the same, and its number is 7 (base 36)
  *   +1z.7!k         the same, and would be removed by the sync awaiting approval that began at k
- *   -1z             not a member, but arrived in the sync: the user was forgotten, and then seen while
- *                   an applied record was replayed
+ *   -1z             not a member, but arrived in the sync: the user was forgotten or is suppressed
  *
  * If a member has a number, the arrival of the member is stored as a single bit (`seen-members.ts`), so a member who
  * arrives again is looked up, but not written. When the numbering is restarted, numbers from earlier syncs become
@@ -86,8 +85,8 @@ export function hasArrived({ mark, number }: Membership, sync: ArrivedNumbers): 
   return mark === sync.begin || (number !== -1 && sync.has(number));
 }
 
-/** The membership of a suppressed user who arrives. */
-export function arriveSuppressed({ begin }: ArrivedNumbers): Membership {
+/** The membership of a user who has arrived, and is forgotten or suppressed. */
+export function onlyArrived({ begin }: ArrivedNumbers): Membership {
   return { ...NOBODY, mark: begin };
 }
 

@@ -29,9 +29,6 @@ import { FailedStores, type OwnedStore, ownStore, type Stores } from "./store/ow
 
 const stage = "audience";
 const PROGRESS_EVERY_MS = 5_000;
-/** Longer than a partition is without an owner after a crash. */
-const HANDOVER_MS = 60_000;
-const CHANGED_MAX = 1_000;
 
 export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;
@@ -51,8 +48,6 @@ export class OwnedPartitions {
   readonly #stopping: AbortSignal;
   readonly #reader: TopicReader;
   readonly #shared;
-  /** Users who were suppressed or lifted, perhaps while no process owned a partition. */
-  #changed: readonly { readonly userId: string; readonly atMs: number }[] = [];
   readonly #endSuppressions: (() => void) | undefined;
   /** Partitions whose changelog is being read. */
   readonly #reading = new Map<number, RestoreProgress>();
@@ -76,7 +71,6 @@ export class OwnedPartitions {
     const { suppressions } = deps;
     const suppressed = metrics.suppressed.bind({ stage, destination: "" });
     this.#endSuppressions = suppressions?.onChange((userId) => {
-      this.#changed = [...this.#recentlyChanged(), { userId, atMs: clock.nowMs() }];
       for (const work of this.works.values()) work.forget(userId);
     });
     const recordsOut = metrics.recordsOut.bind({ stage });
@@ -115,7 +109,6 @@ export class OwnedPartitions {
       fail: this.failed.noting(partition, fail),
     });
     this.works.set(partition, work);
-    for (const { userId } of this.#recentlyChanged()) work.forget(userId);
     return {
       take: (records) => work.take(records),
       drain: () => {
@@ -126,11 +119,6 @@ export class OwnedPartitions {
         return drained;
       },
     };
-  }
-
-  #recentlyChanged() {
-    const sinceMs = this.#deps.clock.nowMs() - HANDOVER_MS;
-    return this.#changed.filter(({ atMs }) => atMs >= sinceMs).slice(-CHANGED_MAX);
   }
 
   update(configuration: AudienceConfiguration): void {

@@ -72,8 +72,8 @@ export class PartitionWork {
   /** True from `drain` on. Steps that are in progress then end with `Interrupted`. */
   #isDraining = false;
   #isCheckDue = false;
-  /** Users who were suppressed or lifted. Added by `forget`, removed by a step. */
-  #forgetting: string[] = [];
+  /** Users who were suppressed or lifted. Added by `forget`, removed by a step. Until then, they count as suppressed. */
+  readonly #forgetting = new Set<string>();
   /** True if records have their turn before users who are forgotten. */
   #isRecordsTurn = false;
   #lastTakenAtMs: number;
@@ -85,7 +85,9 @@ export class PartitionWork {
   );
 
   constructor(deps: PartitionDeps) {
-    this.#deps = deps;
+    const isSuppressed = (userId: string) =>
+      deps.isSuppressed(userId) || this.#forgetting.has(userId);
+    this.#deps = { ...deps, isSuppressed };
     this.#lastTakenAtMs = deps.nowMs();
     this.#ownership = {
       check: () => {
@@ -112,11 +114,11 @@ export class PartitionWork {
 
   /**
    * Forgets a user's memberships and traits, without calls: when the user is suppressed, and again when the user is
-   * lifted, because this process may not have run in between. If it crashes first, the next sync does the same for a
-   * suppressed user.
+   * lifted, because the partition may have had another owner in between, who crashed. If it is lost first, the next sync
+   * does the same for a user who is still suppressed.
    */
   forget(userId: string): void {
-    this.#forgetting.push(userId);
+    this.#forgetting.add(userId);
     this.#working.wake();
   }
 
@@ -145,8 +147,8 @@ export class PartitionWork {
     const state = this.#state;
     if (state === null) return this.#open();
     this.#isRecordsTurn = !this.#isRecordsTurn;
-    if (this.#forgetting.length > 0 && !(this.#isRecordsTurn && this.#waiting.length > 0)) {
-      return this.#forget(state, this.#forgetting.splice(0, FORGOTTEN_USERS));
+    if (this.#forgetting.size > 0 && !(this.#isRecordsTurn && this.#waiting.length > 0)) {
+      return this.#forget(state);
     }
     const taken = this.#waiting.shift();
     if (taken !== undefined) return this.#apply(state, taken);
@@ -178,13 +180,16 @@ export class PartitionWork {
     );
   }
 
-  async #forget(state: PartitionState, userIds: readonly string[]): Promise<void> {
+  async #forget(state: PartitionState): Promise<void> {
+    const userIds: string[] = [];
+    for (const userId of this.#forgetting) {
+      if (userIds.length === FORGOTTEN_USERS) break;
+      this.#forgetting.delete(userId);
+      userIds.push(userId);
+    }
     const work = createWork(state, this.#deps, this.#ownership);
     const cause = { isReplay: false, record: { offset: state.position } };
-    for (const userId of userIds) {
-      await applyForget(work, cause, userId);
-      await work.breathe(state.position);
-    }
+    await applyForget(work, cause, userIds);
     await work.write(state.position);
   }
 

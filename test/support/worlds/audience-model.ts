@@ -166,9 +166,8 @@ export class AudienceModel {
   }
 
   #forget(userId: string): void {
-    for (const { members, open, awaitingApproval } of this.#audiences.values()) {
+    for (const { members, awaitingApproval } of this.#audiences.values()) {
       members.delete(userId);
-      open?.arrived.delete(userId);
       awaitingApproval?.judged.delete(userId);
     }
     for (const key of this.#traits.keys()) {

@@ -1,8 +1,10 @@
 // Suppressed users in the audience stage, on a Kafka in memory: no calls, no memberships, and new members when lifted.
 
-import { expect, test } from "vitest";
+import { setImmediate as otherWork } from "node:timers/promises";
+import { expect, test, vi } from "vitest";
 import { lift, suppress, suppressing } from "../../../support/build/suppressions.ts";
 import { AudienceWorld } from "../../../support/worlds/audience-world.ts";
+import { MemoryStore } from "../../../support/worlds/memory-stores.ts";
 
 async function started(...suppressed: readonly string[]) {
   const suppressions = suppressing(...suppressed);
@@ -49,11 +51,75 @@ test("a user who was suppressed while no process ran is forgotten by the next sy
   await process.close();
   for (const userId of ["u1", "u2"]) suppress(suppressions, userId);
   const again = await world.start(process.stores);
+  await world.settle();
   lift(suppressions, "u1");
   await world.clock.advance(5_000);
   expect(await next(() => world.sync("a", "s2", ["u1", "u2", "u3"]))).toEqual(["u1 a=true"]);
   expect(await next(() => world.sync("a", "s3", ["u3"]))).toEqual(["u1 a=false"]);
   await again.close();
+});
+
+test("a user who was lifted is not forgotten again by the next owner", async () => {
+  const { suppressions, world, process, next } = await started("u1");
+  await world.settle();
+  lift(suppressions, "u1");
+  await world.clock.advance(10_000);
+  expect(await next(() => world.sync("a", "s1", ["u1"]))).toEqual(["u1 a=true"]);
+  const other = await world.start();
+  await world.clock.advance(20_000);
+  await process.close();
+  expect(await next(() => world.sync("a", "s2", ["u1"]))).toEqual([]);
+  expect(await next(() => world.sync("a", "s3", []))).toEqual(["u1 a=false"]);
+  await other.close();
+});
+
+test("a user who arrives between the lift and being forgotten enters once", async () => {
+  const { suppressions, world, process, next } = await started("u1");
+  await world.settle();
+  // Many more than are forgotten in one step, so that the sync is applied in between.
+  const others = Array.from({ length: 3_000 }, (_, at) => `other-${at}`);
+  for (const userId of [...others, "u1"]) lift(suppressions, userId);
+  await next(() => world.sync("a", "s1", ["u1"]));
+  for (let turns = 0; turns < 5 * others.length; turns += 1) await otherWork();
+  await next(() => world.sync("a", "s2", ["u1"]));
+  expect(world.reported()).toEqual(["u1 a=true"]);
+  await process.close();
+});
+
+test("many users are forgotten in a few writes", async () => {
+  const { suppressions, world, process, next } = await started();
+  const users = Array.from({ length: 300 }, (_, at) => `u${at}`);
+  await next(() => world.sync("a", "s1", users));
+  const writes = vi.spyOn(MemoryStore.prototype, "write");
+  for (const userId of users) suppress(suppressions, userId);
+  for (let seconds = 0; seconds < 20; seconds += 1) {
+    for (let turns = 0; turns < users.length; turns += 1) await otherWork();
+    await world.clock.advance(1_000);
+  }
+  const erased = writes.mock.calls.flatMap(([changes]) =>
+    changes.filter(([, value]) => value === null),
+  );
+  expect(erased).toHaveLength(users.length);
+  expect(writes.mock.calls.length).toBeLessThan(10);
+  writes.mockRestore();
+  await process.close();
+});
+
+test("a user who is forgotten during a sync counts once in it", async () => {
+  const { suppressions, world, process, next } = await started();
+  const sync = { audienceId: "a", syncId: "s1" };
+  const members = () => world.append({ type: "members", ...sync, userIds: ["u1"] });
+  world.append({ type: "begin", audienceName: "a", ...sync });
+  expect(await next(members)).toEqual(["u1 a=true"]);
+  suppress(suppressions, "u1");
+  lift(suppressions, "u1");
+  await world.clock.advance(1_000);
+  expect(await next(members)).toEqual(["u1 a=true"]);
+  await next(() => world.append({ type: "end", ...sync, count: 1 }));
+  expect(await process.metrics.text()).toContain(
+    'switchyard_audience_syncs_total{outcome="complete"} 1',
+  );
+  await process.close();
 });
 
 test("a suppressed user who leaves, and an audience that is deleted, cause no call for the user", async () => {
