@@ -7,6 +7,7 @@
  *   does not pass the filter                     is skipped
  *   has a mark of another replay                 is skipped, unless the plan includes replayed dead letters
  *   has a mark of this replay                    counts as written: it was sent before a crash
+ *   is the call of a suppressed user             is skipped, and counted
  *   cannot be replayed (`replayed-record.ts`)    is refused, with the reason
  *   any other                                    is written
  *
@@ -27,7 +28,7 @@ import { readMarks } from "./read-dead-letters.ts";
 import { countReplay, type Replay, type ReplayFigures, type ReplayRules } from "./replay.ts";
 import { marksOf, type ReplayMarks } from "./replay-marks.ts";
 import type { ChosenReplay } from "./replay-store.ts";
-import { type ReplayTargets, replayOf, Tally } from "./replayed-record.ts";
+import { type ReplayTargets, replayOf, showsUser, Tally } from "./replayed-record.ts";
 import { replayProgressText } from "./rows.ts";
 import { followReplay, openReplay, type ReplayResult, runReplay } from "./run-replay.ts";
 
@@ -131,16 +132,19 @@ export function deadLetterRules(
   const { marks, read, tally, topics, clock = systemClock } = given;
   return {
     decide: async (record) => {
-      const deadLetter = await passing(readDeadLetter(record, topics), plan.filter, read);
-      if (deadLetter === null) return { kind: "skip", as: null };
+      const passed = await passing(readDeadLetter(record, topics), plan.filter, read);
+      if (passed === null) return { kind: "skip", as: null };
       const mark = marks.of(record);
       const isOwn = mark !== null && mark.replay === name;
       if (mark !== null && (isOwn || plan.includeReplayed !== true)) {
-        tally?.skip(deadLetter, isOwn);
+        tally?.skip(passed, isOwn);
         return { kind: "skip", as: isOwn ? "written" : null };
       }
+      const isRead = read !== undefined && showsUser(passed, given);
+      const deadLetter = isRead ? await read(passed) : passed;
       tally?.add(deadLetter);
       const replay = replayOf(deadLetter, given);
+      if (replay.kind === "skipped") return { kind: "skip", as: "skipped:suppressed" };
       if (replay.kind === "refused") return { kind: "skip", as: "refused", why: replay.why };
       return { kind: "write", outgoing: replay.outgoing };
     },

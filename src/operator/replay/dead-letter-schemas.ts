@@ -1,5 +1,5 @@
 /**
- * Reads the values of dead letters whose schema is in the registry, to find the message IDs.
+ * Reads the values of dead letters whose schema is in the registry, to find the message IDs and the users.
  *
  *   the dead letter                                  result                       counted
  *   has a message ID in a header, no value, or a     unchanged                    no
@@ -36,7 +36,7 @@ export class DeadLetterSchemas implements AsyncDisposable {
     this.#schemas = schemas;
   }
 
-  /** Returns the dead letter. If the schema of the value is needed to find the message ID, the schema is included. */
+  /** Returns the dead letter. If the schema of the value is needed to read the call, the schema is included. */
   readonly read = (deadLetter: DeadLetter): DeadLetter | Promise<DeadLetter> => {
     const { record, messageId } = deadLetter;
     if (messageId !== null || this.#schemas.of(record)?.kind !== "framed") return deadLetter;

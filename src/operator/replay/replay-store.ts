@@ -73,7 +73,10 @@ export type ChosenReplay<Kind extends ReplayKind> =
   | { readonly kind: "new"; readonly plan: Plans[Kind] }
   | { readonly kind: "resume"; readonly name: string; readonly perSecond: number | null };
 
-/** The outcome of a record: `written`, `refused` or, only for calls, others such as `skipped:disabled`. */
+/**
+ * The outcome of a record: `written`, `refused`, `skipped:suppressed` or, only for calls, others such as
+ * `skipped:disabled`.
+ */
 export type CountKey =
   | "written"
   /** The record cannot be replayed, or the brokers rejected it as too large. */

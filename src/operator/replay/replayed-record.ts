@@ -5,7 +5,7 @@
  *   has the reason invalid-sync                       refused: part of a sync cannot be replayed
  *   has the reason rule-failed                        refused: its call is replayed instead, by the current rules
  *   has no value                                      refused: there is nothing to send
- *   is the call of a suppressed user                  refused; it can be replayed when the user is lifted
+ *   is the call of a suppressed user                  skipped; it can be replayed when the user is lifted
  *   is from deliver or delay, or has the reason unknown-destination
  *     its destination is not configured               refused
  *     its endpoint was removed                        refused (domain/endpoint-name.ts)
@@ -36,8 +36,9 @@ import type { DeadLetter } from "./dead-letter-record.ts";
 
 type ReplayedRecord =
   | { readonly kind: "replay"; readonly outgoing: OutgoingRecord }
-  /** Dead letters that are refused for the same reason have the same `why`. */
-  | { readonly kind: "refused"; readonly why: string };
+  /** Dead letters that are refused or skipped for the same reason have the same `why`. */
+  | { readonly kind: "refused"; readonly why: string }
+  | { readonly kind: "skipped"; readonly why: string };
 
 export interface ReplayTargets {
   readonly topics: TopicNames;
@@ -60,7 +61,8 @@ export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay
   if (reason === "invalid-sync") return refused("a sync cannot be replayed. Send it again.");
   if (reason === "rule-failed") return refused("replay its call with `switchyard replay`");
   if (record.value === null) return refused("it has no value");
-  if (isOfSuppressed(deadLetter, targets)) return refused("its user is suppressed");
+  if (isOfSuppressed(deadLetter, targets))
+    return { kind: "skipped", why: "its user is suppressed" };
   const isDelivery = stage === "deliver" || stage === "delay" || reason === "unknown-destination";
   if (isDelivery) return toDestination(deadLetter, targets);
   const { calls, audienceSyncs, deletionRequests } = targets.topics;
@@ -75,11 +77,18 @@ export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay
   return write(deadLetter, topic, foreignHeaders(record));
 }
 
-/** Calls whose values have a schema are only checked when they are routed. */
-function isOfSuppressed({ record, from }: DeadLetter, targets: ReplayTargets): boolean {
+/** True if the value may show that the user is suppressed. */
+export function showsUser({ from }: DeadLetter, targets: ReplayTargets): boolean {
   const { topics, suppressions } = targets;
   if (suppressions === undefined || suppressions.size === 0) return false;
-  if ([topics.audienceSyncs, topics.deletionRequests].includes(from.topic)) return false;
+  return ![topics.audienceSyncs, topics.deletionRequests].includes(from.topic);
+}
+
+/** If the schema of a call's value is not known, the call is only checked when it is routed. */
+function isOfSuppressed(deadLetter: DeadLetter, targets: ReplayTargets): boolean {
+  const { suppressions } = targets;
+  if (suppressions === undefined || !showsUser(deadLetter, targets)) return false;
+  const { record } = deadLetter;
   const header = record.headers.findLast(([name]) => name === DELIVERY_HEADER.userHash)?.[1];
   return isSuppressed({ userHash: header?.toString() ?? null }, parseContent(record), suppressions);
 }
@@ -102,6 +111,8 @@ export class Tally {
   readonly #destinations = new Set<string | null>();
   total = 0;
   refused = 0;
+  /** Dead letters of suppressed users, which are skipped. `total` does not contain them. */
+  suppressed = 0;
   /** Dead letters that were replayed before. `total` contains them only if the replay includes them. */
   replayed = 0;
   /** Dead letters that the resumed replay had already sent, but not committed. */
@@ -115,13 +126,14 @@ export class Tally {
     const { destination, reason } = deadLetter;
     const replay = replayOf(deadLetter, this.#targets);
     const to = replay.kind === "replay" ? replay.outgoing.topic : null;
-    const rejected = replay.kind === "refused" ? replay.why : null;
+    const rejected = replay.kind === "replay" ? null : replay.why;
     const key = JSON.stringify([destination, reason, to, rejected]);
     const count = (this.#rows.get(key)?.count ?? 0) + 1;
     this.#rows.set(key, { destination, reason, to, rejected, count });
     this.#destinations.add(destination);
-    this.total += 1;
-    if (rejected !== null) this.refused += 1;
+    if (replay.kind === "skipped") this.suppressed += 1;
+    else this.total += 1;
+    if (replay.kind === "refused") this.refused += 1;
   }
 
   /** Counts a dead letter that has a mark. */

@@ -120,12 +120,16 @@ export function rulesNotice(tally: Tally, destinations: readonly Destination[]):
 }
 
 /** @param hint a phrase that names the option for including the skipped dead letters. */
-export function countText({ total, refused, replayed }: Tally, hint = " (--include-replayed)") {
+export function countText(
+  { total, refused, replayed, suppressed }: Tally,
+  hint = " (--include-replayed)",
+): string {
   const of = (number: number) => number.toLocaleString("en");
   const cannot = refused === 0 ? "" : `; ${of(refused)} cannot be replayed`;
   const left =
     replayed === 0 ? "" : ` ${of(replayed)} were replayed before and will be skipped${hint}.`;
-  return `${counted(total, "dead letter")} to replay${cannot}.${left}`;
+  const skipped = suppressed === 0 ? "" : ` ${of(suppressed)} of suppressed users will be skipped.`;
+  return `${counted(total, "dead letter")} to replay${cannot}.${left}${skipped}`;
 }
 
 /** How far a replay of dead letters is. @param total the number of dead letters to send. */

@@ -58,6 +58,9 @@ export function factsBy(
       namedBy: NAMED_BY[namedBy],
       receivedAtMs: times.receivedAtMs,
       keys: [...new Set([callKey(call), ...keys])],
+      userIds: [call.userId, call.type === "alias" ? call.previousId : null].filter(
+        (userId) => userId !== null,
+      ),
       destinations: decisions
         .filter(({ reason }) => reason !== "not-connected")
         .map(({ destination, gets, ...why }) => ({

@@ -8,7 +8,8 @@
  *   processed without an attempt: its user is suppressed    suppressed
  *   retry scheduled, and neither due nor canceled           waiting
  *   retry scheduled, and due                                due
- *   queued or returned, and its offset is processed         finished: probably accepted
+ *   queued or returned, and its offset is processed         finished: probably accepted; if the user is suppressed now,
+ *                                                           perhaps not sent
  *   ... and its offset is not processed, or unknown         queued
  *   on the topic of a topic destination                     written
  *   an attempt that has no retry or dead letter             waiting or due, if its next attempt was recorded; otherwise
@@ -45,7 +46,8 @@ export function finalStatesOf(
     const attempts = there.filter((step) => step.kind === "attempt").length;
     const isTimed = kind === "accepted" && received?.kind === "received";
     const tookMs = isTimed ? Math.max(0, atMs - received.receivedAtMs) : null;
-    return { destination, kind, atMs, attempts, tookMs };
+    const suppressedAtMs = kind === "finished" ? (evidence.suppressedAtMs ?? null) : null;
+    return { destination, kind, atMs, attempts, tookMs, suppressedAtMs };
   });
 }
 

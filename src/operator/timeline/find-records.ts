@@ -30,6 +30,8 @@ export type CallFacts =
       readonly receivedAtMs: number;
       /** The keys that the call's deliveries can have: the key of the call, and the keys that rules create from it. */
       readonly keys: readonly string[];
+      /** The IDs of the users whose suppression applies to the call. */
+      readonly userIds: readonly string[];
       /** The decisions for the destinations of the call's source. */
       readonly destinations: readonly Routing[];
     }

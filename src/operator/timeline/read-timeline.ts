@@ -8,8 +8,8 @@
  *   3  deliveries, retries,    from the first record of the call: the partitions of its key if a call was found, otherwise
  *      delays                  all partitions
  *   4  dead letters            from the same time, all partitions, because their keys are those of the original records
- *   5  suppressions            the whole topic, if a call was found
- *   6  commits                 of the queues in which the call was
+ *   5  commits                 of the route stage, and of the queues in which the call was
+ *   6  suppressions            the whole topic, if the suppression of a user would explain what happened to the call
  *
  * If partitions were added to a topic since `sinceMs`, records with the same key can be in several partitions
  * (`scan.ts`). Step 2 takes most of the time, because calls are keyed by user and not by message ID; `sinceMs`
@@ -32,6 +32,7 @@ import {
 } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { isFinished, type Unfinished, unfinishedIn } from "../../kafka/uncommitted-ranges.ts";
+import type { Suppression } from "../../router/suppression/suppression-record.ts";
 import type { CommandSchemas } from "../connect/command-schemas.ts";
 import { configuredTopics } from "../connect/connection.ts";
 import { readSuppressions } from "../connect/known-operations.ts";
@@ -51,7 +52,7 @@ import {
 } from "./find-records.ts";
 import { Scan } from "./scan.ts";
 import type { CallTimeline } from "./steps.ts";
-import { timeline } from "./timeline.ts";
+import { asksForSuppression, timeline } from "./timeline.ts";
 
 export interface TimelineQuery {
   readonly messageId: string;
@@ -106,11 +107,13 @@ class TimelineReader {
     const deadLetters = names.includes(topics.deadLetters)
       ? await this.#deadLetters(calls, fromMs)
       : [];
-    const suppressedAtMs = await this.#suppressedAtMs(keysOf(calls) ?? []);
     const isFinished = await this.#finished([...found.queued, ...found.retries]);
     const known = { ...found, deadLetters, attempts, isFinished };
-    const evidence = { messageId, calls, ...known, topicDestinations, sinceMs, suppressedAtMs };
-    const result = timeline(evidence, nowMs());
+    const evidence = { messageId, calls, ...known, topicDestinations, sinceMs };
+    const suppressedAtMs = asksForSuppression(evidence, nowMs())
+      ? await this.#suppressedAtMs(calls)
+      : null;
+    const result = timeline({ ...evidence, suppressedAtMs }, nowMs());
     const { unread } = this.#scan;
     if (unread.length === 0) return result;
     return { ...result, gaps: [...result.gaps, { kind: "unread", topics: unread }] };
@@ -194,24 +197,29 @@ class TimelineReader {
     return found;
   }
 
-  /** The key of a call is its user ID, if it has one. */
-  async #suppressedAtMs(keys: readonly string[]): Promise<number | null> {
+  async #suppressedAtMs(calls: readonly FoundCall[]): Promise<number | null> {
     const { kafka, topics, signal } = this.#ports;
-    if (keys.length === 0) return null;
-    const [found] = await readSuppressions(kafka, topics.suppressions, signal, new Set(keys));
-    return found?.suppressedAtMs ?? null;
+    const topic = topics.suppressions;
+    const userIds = calls.flatMap(({ facts }) => (facts.kind === "call" ? facts.userIds : []));
+    if (userIds.length === 0) return null;
+    let found: readonly Suppression[] = [];
+    await this.#scan.tried(topic, async () => {
+      found = await readSuppressions(kafka, topic, signal, new Set(userIds));
+    });
+    return found[0]?.suppressedAtMs ?? null;
   }
 
   /** Creates the function that decides whether a record has been processed; it returns null if this is unknown. */
   async #finished(found: readonly FoundDelivery[]) {
-    const { kafka, groups } = this.#ports;
-    const readings = new Map(
+    const { kafka, groups, topics } = this.#ports;
+    const route = { groupId: groups.route, topic: topics.calls };
+    const queues = new Map(
       found.map(({ place: { topic }, delivery }) => {
         return [topic, { groupId: groups.deliver(delivery.destination), topic }] as const;
       }),
     );
     const none = new Map<string, Unfinished>();
-    const unfinished = await unfinishedIn(kafka, [...readings.values()]).catch(() => none);
+    const unfinished = await unfinishedIn(kafka, [route, ...queues.values()]).catch(() => none);
     return ({ topic, partition, offset }: RecordPlace): boolean | null => {
       const of = unfinished.get(topic);
       if (of?.kind !== "known") return null;

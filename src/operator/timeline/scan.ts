@@ -59,11 +59,11 @@ export class Scan {
     const parts: ScanRange[] = [];
     for (const topic of topics) {
       if (this.#ports.signal.aborted) return;
-      await this.#tried(topic, async () => {
+      await this.tried(topic, async () => {
         parts.push(...(await this.#parts(topic, sinceMs, keys)));
       });
     }
-    await eachInParallel(parts, (part) => this.#tried(part.topic, () => this.#read(part, take)));
+    await eachInParallel(parts, (part) => this.tried(part.topic, () => this.#read(part, take)));
   }
 
   /** Reads the record at one position, if the record still exists. */
@@ -71,7 +71,7 @@ export class Scan {
     const known = this.#offsets.get(topic)?.find((each) => each.partition === partition);
     if (known === undefined || offset < known.first || offset >= known.end) return;
     const part = { topic, partition, from: offset, to: offset + 1 };
-    await this.#tried(topic, () => this.#read(part, take));
+    await this.tried(topic, () => this.#read(part, take));
   }
 
   async #parts(
@@ -103,7 +103,7 @@ export class Scan {
   }
 
   /** If a topic is deleted while it is read, or if there is no permission to read it, the timeline has a gap. */
-  async #tried(topic: string, work: () => Promise<void>): Promise<void> {
+  async tried(topic: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {

@@ -104,7 +104,8 @@ function phasesText(phases: AttemptPhases): string {
   return parts.length === 0 ? "" : ` (${parts.join(", ")})`;
 }
 
-export function finalStateText({ kind, atMs, attempts, tookMs }: FinalState): string {
+export function finalStateText(finalState: FinalState): string {
+  const { kind, atMs, attempts, tookMs, suppressedAtMs } = finalState;
   const made = attempts === 0 ? "" : `, attempts known: ${attempts}`;
   switch (kind) {
     case "accepted":
@@ -121,8 +122,13 @@ export function finalStateText({ kind, atMs, attempts, tookMs }: FinalState): st
       return `queued or in flight${made}`;
     case "written":
       return "written to its topic, for its consumers outside Switchyard";
-    case "finished":
-      return `processed, and neither awaiting retry nor dead-lettered: probably accepted${made}`;
+    case "finished": {
+      const likely =
+        suppressedAtMs === null
+          ? "probably accepted"
+          : `its user has been suppressed since ${instant(suppressedAtMs)}, so it may not have been sent`;
+      return `processed, and neither awaiting retry nor dead-lettered: ${likely}${made}`;
+    }
   }
 }
 

@@ -141,6 +141,11 @@ export interface FinalState {
   readonly attempts: number;
   /** The time from receiving the call to its acceptance; null if one of the two times is unknown. */
   readonly tookMs: number | null;
+  /**
+   * The time from which the call's user has been suppressed, if the state is `finished`, because the delivery may then
+   * not have been sent; otherwise null.
+   */
+  readonly suppressedAtMs: number | null;
 }
 
 /** What could not be found out about a call. Each kind has its own hint for operators. */

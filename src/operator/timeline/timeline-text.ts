@@ -65,7 +65,7 @@ function instants(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => {
-      const isInstant = /^(?:at|dueAt|notBefore|receivedAt|since)Ms$/.test(key);
+      const isInstant = /^(?:at|dueAt|notBefore|receivedAt|since|suppressedAt)Ms$/.test(key);
       if (isInstant && typeof inner === "number") return [key.slice(0, -2), instant(inner)];
       return [isInstant ? key.slice(0, -2) : key, instants(inner)];
     }),

@@ -13,7 +13,8 @@
  *   in `dead-letters`                              dead-lettered
  *   of an attempt                                  attempt, or suppressed (`attempt-steps.ts`)
  *
- * If the user is suppressed now, and the call has no delivery for a destination that should get it, the call was skipped.
+ * If the user is suppressed now, the route stage has processed the call, and nothing was found for a destination that
+ * should get it, the call was skipped.
  *
  * Steps in the same millisecond are in the order of this table, but an attempt comes before the steps that follow
  * from it.
@@ -22,7 +23,7 @@
 import { endpointIdIn } from "../../domain/endpoint-name.ts";
 import { attemptSteps } from "./attempt-steps.ts";
 import { finalStatesOf } from "./final-states.ts";
-import type { Evidence, FoundDelivery, Routing } from "./find-records.ts";
+import type { Evidence, FoundCall, FoundDelivery, Routing } from "./find-records.ts";
 import { instant } from "./sentences.ts";
 import type {
   CallTimeline,
@@ -46,15 +47,8 @@ const ORDER: readonly TimelineStep["kind"][] = [
 ];
 
 export function timeline(evidence: Evidence, nowMs: number): CallTimeline {
-  const steps: TimelineStep[] = [
-    ...callSteps(evidence),
-    ...queueSteps(evidence),
-    ...evidence.scheduledRetries.map(retryScheduledStep),
-    ...evidence.retries.map(returnedStep),
-    ...evidence.deadLetters.map(deadLetteredStep),
-    ...attemptSteps(evidence),
-  ];
-  steps.sort((one, other) => one.atMs - other.atMs || rank(one) - rank(other));
+  const later = stepsAfterCall(evidence);
+  const steps = inOrder([...callSteps(evidence, later), ...later]);
   const finalStates = finalStatesOf(evidence, steps, nowMs);
   return {
     messageId: evidence.messageId,
@@ -64,27 +58,63 @@ export function timeline(evidence: Evidence, nowMs: number): CallTimeline {
   };
 }
 
+/** True if the suppression of the call's user would explain what happened to the call. */
+export function asksForSuppression(evidence: Evidence, nowMs: number): boolean {
+  const later = stepsAfterCall(evidence);
+  const isMissing = evidence.calls.some(
+    (call) => call.facts.kind === "call" && missingFor(evidence, call, later).length > 0,
+  );
+  return isMissing || finalStatesOf(evidence, later, nowMs).some(({ kind }) => kind === "finished");
+}
+
+function stepsAfterCall(evidence: Evidence): readonly TimelineStep[] {
+  return inOrder([
+    ...queueSteps(evidence),
+    ...evidence.scheduledRetries.map(retryScheduledStep),
+    ...evidence.retries.map(returnedStep),
+    ...evidence.deadLetters.map(deadLetteredStep),
+    ...attemptSteps(evidence),
+  ]);
+}
+
+function inOrder(steps: readonly TimelineStep[]): readonly TimelineStep[] {
+  return steps.toSorted((one, other) => one.atMs - other.atMs || rank(one) - rank(other));
+}
+
 function rank({ kind }: TimelineStep): number {
   return ORDER.indexOf(kind);
 }
 
-function callSteps({ calls, queued, suppressedAtMs = null }: Evidence): readonly TimelineStep[] {
+/** The destinations that should get a processed call, but for which nothing was found. */
+function missingFor(
+  { isFinished }: Evidence,
+  { place, facts }: FoundCall,
+  later: readonly TimelineStep[],
+): readonly Routing[] {
+  if (facts.kind === "unusable" || isFinished(place) !== true) return [];
+  const found = new Set(later.map((step) => ("destination" in step ? step.destination : null)));
+  // A dead letter without a destination is the call itself.
+  return found.has(null)
+    ? []
+    : facts.destinations.filter(({ destination, gets }) => gets && !found.has(destination));
+}
+
+function callSteps(evidence: Evidence, later: readonly TimelineStep[]): readonly TimelineStep[] {
+  const { calls, suppressedAtMs = null } = evidence;
   const why = `the call's user has been suppressed since ${instant(suppressedAtMs ?? 0)}`;
-  const isSuppressed = ({ destination, gets }: Routing) =>
-    suppressedAtMs !== null &&
-    gets &&
-    !queued.some(({ delivery }) => delivery.destination === destination);
   return calls
     .toSorted((one, other) => one.atMs - other.atMs)
-    .flatMap(({ place, atMs, facts }, index): readonly TimelineStep[] => {
+    .flatMap((found, index): readonly TimelineStep[] => {
+      const { place, atMs, facts } = found;
       if (facts.kind === "unusable") {
         return [{ kind: "unusable", atMs, place, reason: facts.reason, error: facts.error }];
       }
       const { type, event, source, namedBy, receivedAtMs, destinations } = facts;
       const isRepeated = index > 0;
       const call = { type, event, source, namedBy, receivedAtMs, isRepeated };
+      const suppressed = suppressedAtMs === null ? [] : missingFor(evidence, found, later);
       const judged = destinations.map((each) =>
-        isSuppressed(each) ? { ...each, gets: false, why } : each,
+        suppressed.includes(each) ? { ...each, gets: false, why } : each,
       );
       const skipped = isRepeated ? [] : judged.filter(({ gets }) => !gets);
       return [

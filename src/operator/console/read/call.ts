@@ -75,7 +75,7 @@ function callView(
     finalStates: finalStates.map((finalState) => ({
       destination: finalState.destination,
       text: finalStateText(finalState),
-      tone: FINAL_STATE_TONES[finalState.kind],
+      tone: finalState.suppressedAtMs === null ? FINAL_STATE_TONES[finalState.kind] : "quiet",
     })),
     gaps: gaps.map((gap) => gapSentence(gap, "a longer time")),
   };

@@ -94,8 +94,8 @@ function replayCommand(shell: Shell, exit: Exit): Command {
     .addHelpText(
       "after",
       "\nFilters of the same kind are combined with OR, filters of different kinds with AND. Replayed dead\n" +
-        "letters stay in their topic until its retention ends. Press Ctrl-C to stop after the current batch;\n" +
-        "the command prints how to resume.\n\n" +
+        "letters stay in their topic until its retention ends. Calls of suppressed users are skipped and\n" +
+        "counted. Press Ctrl-C to stop after the current batch; the command prints how to resume.\n\n" +
         "Exit status: 0 if all matching dead letters were replayed or counted; 1 on failure, after an\n" +
         "interruption, or if some could not be replayed; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
         "  switchyard dead-letters replay --destination crm-hook --since 2h --dry-run\n" +

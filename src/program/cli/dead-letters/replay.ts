@@ -4,7 +4,8 @@
  *
  *   outcome                                                    exit
  *   counted (--dry-run), or all were replayed                  0
- *   nothing matches                                            0
+ *   nothing matches, or only calls of suppressed users, which  0
+ *   are skipped
  *   some cannot be replayed                                    1
  *   interrupted, or Kafka failed; prints how to resume         1
  *   the replay does not exist, or has too many filters         2
@@ -73,7 +74,8 @@ export async function replayDeadLetters(
     if (options.json !== true) shell.out(text);
   };
   if (tally.total === 0 && chosen.kind === "new") {
-    const text = tally.replayed === 0 ? "No dead letters match.\n" : `${countText(tally)}\n`;
+    const isNone = tally.replayed === 0 && tally.suppressed === 0;
+    const text = isNone ? "No dead letters match.\n" : `${countText(tally)}\n`;
     tell(options, shell, text, outcomeJson(tally, options.dryRun ? "counted" : "done"));
     return 0;
   }
@@ -114,6 +116,7 @@ function outcomeJson(
     resume,
     toReplay: tally?.total ?? null,
     replayedBefore: tally?.replayed ?? null,
+    suppressed: tally?.suppressed ?? null,
     counts: tally?.rows() ?? [],
     replayed: sent?.own.written ?? 0,
     rejected: Object.fromEntries(sent?.refused ?? []),

@@ -1,6 +1,7 @@
 /** `switchyard suppressions`: adds, removes, lists and shows suppressed users on the topic `suppressions`. */
 
 import { Command } from "commander";
+import { asError } from "../../../base/runtime/as-error.ts";
 import { systemClock } from "../../../base/runtime/clock.ts";
 import { counted } from "../../../base/words/count.ts";
 import { table } from "../../../base/words/table.ts";
@@ -80,7 +81,7 @@ function addCommand(shell: Shell): Command {
       const count = await write(
         options,
         shell,
-        idsOf(users, options.file, shell),
+        (signal) => idsOf(users, options.file, shell, signal),
         (userId, topics) => {
           const suppressedAtMs = systemClock.nowMs();
           const suppression = { userId, suppressedAtMs, reason };
@@ -105,7 +106,7 @@ function removeCommand(shell: Shell): Command {
     .option("--json", "print the outcome as one JSON object")
     .addHelpText("after", `${EXIT_HELP}Example:\n  switchyard suppressions remove u1 u2`)
     .action(async (users: readonly string[], options: ClusterOptions) => {
-      const ids = idsOf(users, undefined, shell);
+      const ids = (signal: AbortSignal) => idsOf(users, undefined, shell, signal);
       const count = await write(options, shell, ids, (userId, topics) => [
         liftRecord(topics.suppressions, userId),
       ]);
@@ -151,30 +152,33 @@ function showCommand(shell: Shell, exit: Exit): Command {
 
 const NOT_SUPPRESSED = { suppressedAt: null, reason: null };
 
-/** Yields the IDs in pieces. @throws WrongUsage for an ID that cannot be suppressed. */
-async function* idsOf(
+/** Yields the IDs in pieces. @throws WrongUsage for an ID that cannot be suppressed, Error if the signal aborts. */
+export async function* idsOf(
   users: readonly string[],
   file: string | undefined,
   shell: Shell,
+  signal: AbortSignal,
 ): AsyncGenerator<readonly string[]> {
   const odd = users.find((user) => !canBeSuppressed(user));
   if (odd !== undefined) throw new WrongUsage(`"${visibleCell(odd)}" is not a user ID.`);
   if (users.length > 0) yield users;
   if (file === undefined) return;
-  for await (const lines of linesOf(openInput(file, shell), LINE_MAX_BYTES)) {
+  for await (const lines of linesOf(openInput(file, shell), LINE_MAX_BYTES, signal)) {
     yield lines.map(({ number, bytes }) => {
-      const text = bytes === null ? "" : bytes.toString().replace(/\r$/, "");
+      const line = bytes === null ? "" : bytes.toString().replace(/\r$/, "");
+      // Some programs write a byte order mark at the start of a file.
+      const text = number === 1 ? line.replace(/^\ufeff/, "") : line;
       if (bytes !== null && canBeSuppressed(text) && !text.includes("\ufffd")) return text;
       throw new WrongUsage(`line ${number} of ${file} is not a user ID.`);
     });
   }
+  if (signal.aborted) throw new Error("interrupted while reading the file");
 }
 
-/** Writes the records of each user. Returns the number of users. */
 async function write(
   options: ClusterOptions,
   shell: Shell,
-  ids: AsyncIterable<readonly string[]>,
+  ids: (signal: AbortSignal) => AsyncIterable<readonly string[]>,
   recordsOf: (userId: string, topics: TopicNames) => readonly OutgoingRecord[],
 ): Promise<number> {
   const { config } = await configured(options, shell, "kafka");
@@ -182,22 +186,43 @@ async function write(
   return withKafka(config, shell, options, async (kafka, signal) => {
     await assertTopics(kafka.admin, [topics.suppressions, topics.deletionRequests]);
     const producer = commandProducer(kafka, shell, signal);
-    let count = 0;
-    for await (const some of ids) {
-      for (let at = 0; at < some.length; at += PIECE) {
-        const piece = some.slice(at, at + PIECE);
-        await send(
-          producer,
-          piece.flatMap((userId) => recordsOf(userId, topics)),
-        );
-        count += piece.length;
-      }
-    }
-    return count;
+    return writeEach(producer, ids(signal), (userId) => recordsOf(userId, topics));
   });
 }
 
-async function send(producer: Producer, records: readonly OutgoingRecord[]): Promise<void> {
+/**
+ * Writes the records of each user. Returns the number of users.
+ *
+ * @throws what is thrown before the first users are written; later, an Error that also says how many were written.
+ */
+export async function writeEach(
+  producer: Pick<Producer, "send">,
+  ids: AsyncIterable<readonly string[]>,
+  recordsOf: (userId: string) => readonly OutgoingRecord[],
+): Promise<number> {
+  let count = 0;
+  try {
+    for await (const some of ids) {
+      for (let at = 0; at < some.length; at += PIECE) {
+        const piece = some.slice(at, at + PIECE);
+        await send(producer, piece.flatMap(recordsOf));
+        count += piece.length;
+      }
+    }
+  } catch (thrown) {
+    if (count === 0) throw thrown;
+    const { message } = asError(thrown);
+    throw new Error(
+      `${message} (the first ${counted(count, "user")} had been written before that)`,
+    );
+  }
+  return count;
+}
+
+async function send(
+  producer: Pick<Producer, "send">,
+  records: readonly OutgoingRecord[],
+): Promise<void> {
   const [refused] = await producer.send(records);
   if (refused === undefined) return;
   throw new Error(`Cannot write to ${refused.record.topic}: ${refused.error}`);

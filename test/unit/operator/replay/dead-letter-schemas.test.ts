@@ -10,11 +10,15 @@ import {
   passing,
   readDeadLetter,
 } from "../../../../src/operator/replay/dead-letter-record.ts";
+import { deadLetterRules } from "../../../../src/operator/replay/dead-letter-replay.ts";
 import { DeadLetterSchemas } from "../../../../src/operator/replay/dead-letter-schemas.ts";
+import { ReplayMarks } from "../../../../src/operator/replay/replay-marks.ts";
 import { compileSchema } from "../../../../src/registry/compile.ts";
 import type { Lookup } from "../../../../src/registry/port.ts";
 import { encoded, framed } from "../../../support/build/avro.ts";
+import { suppressing } from "../../../support/build/suppressions.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
+import { deadLetterRecord, topics } from "../../../support/worlds/replay-world.ts";
 
 const CALL = {
   type: "record",
@@ -134,4 +138,43 @@ test("only dead letters that pass all other filters are read", async () => {
   expect(await passing(given, filter, schemas.read)).not.toBeNull();
   expect(await passing(given, { ...filter, messageIds: ["m-2"] }, schemas.read)).toBeNull();
   expect(await passing(given, filter, undefined)).toBeNull();
+});
+
+test("the call of a suppressed user is recognized by its schema", async () => {
+  const schema = {
+    type: "record",
+    name: "Call",
+    fields: ["type", "event", "user_id"].map((name) => ({ name, type: "string" })),
+  };
+  const found = {
+    kind: "found",
+    schema: { type: "AVRO", text: JSON.stringify(schema), references: [] },
+  };
+  const { schemas } = world({ 7: found as Lookup });
+  const rules = deadLetterRules(
+    {
+      store: { name: "r", by: "p" },
+      stored: { plan: { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null } },
+    } as Parameters<typeof deadLetterRules>[0],
+    {
+      topics,
+      destinations: [],
+      marks: new ReplayMarks(),
+      read: schemas.read,
+      suppressions: suppressing("u1"),
+    },
+  );
+  const decided = (id: number, userId: string) => {
+    const value = framed(id, encoded(schema, { type: "track", event: "e", user_id: userId }));
+    const cause = { stage: "route", reason: "unknown-source", topic: topics.calls } as const;
+    const { record } = deadLetter(value, deadLetterRecord({}, { ...cause, headers: [] }).headers);
+    return rules.decide(record, () => undefined);
+  };
+  expect(await decided(7, "u1")).toEqual({ kind: "skip", as: "skipped:suppressed" });
+  expect(await decided(7, "u2")).toMatchObject({ kind: "write" });
+  // Without its schema, the call goes back to `calls`, where the route stage checks it.
+  expect(await decided(10, "u1")).toMatchObject({
+    kind: "write",
+    outgoing: { topic: topics.calls },
+  });
 });

@@ -55,3 +55,12 @@ test("without its schema it is reported as unusable, with the reason", async () 
     ...{ kind: "unusable", reason: "unknown-schema", error: unknown },
   });
 });
+
+test.each([
+  ["the user of a call", { type: "track", event: "e", userId: "u", previousId: "p" }, ["u"]],
+  ["both users of an alias", { type: "alias", userId: "u", previousId: "p" }, ["u", "p"]],
+  ["nobody, if there is only an anonymous ID", { type: "page", anonymousId: "u" }, []],
+])("a suppression applies to a call by %s", (_what, call, userIds) => {
+  const value = Buffer.from(JSON.stringify(call));
+  expect(facts({ kind: "outage", error: "unavailable" }, value)).toMatchObject({ userIds });
+});

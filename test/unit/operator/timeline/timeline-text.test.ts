@@ -128,6 +128,14 @@ test.each<[Partial<FinalState>, string]>([
   [{ kind: "dead-lettered" }, "dead-lettered at 2026-03-01T09:30:00.000Z, attempts known: 2"],
   [{ kind: "waiting" }, "awaiting retry, due at 2026-03-01T09:30:00.000Z, attempts known: 2"],
   [{ kind: "queued", attempts: 0 }, "queued or in flight"],
+  [
+    { kind: "finished", attempts: 0 },
+    "processed, and neither awaiting retry nor dead-lettered: probably accepted",
+  ],
+  [
+    { kind: "finished", attempts: 0, suppressedAtMs: T },
+    "processed, and neither awaiting retry nor dead-lettered: its user has been suppressed since 2026-03-01T09:30:00.000Z, so it may not have been sent",
+  ],
 ])("%j", (more, sentence) => {
   const finalState: FinalState = {
     destination: "crm",
@@ -135,6 +143,7 @@ test.each<[Partial<FinalState>, string]>([
     atMs: T,
     attempts: 2,
     tookMs: null,
+    suppressedAtMs: null,
     ...more,
   };
   expect(finalStateText(finalState)).toBe(sentence);
@@ -160,6 +169,7 @@ test("as JSON instants are texts, and final states and gaps are reported apart",
     atMs: T + 30,
     attempts: 2,
     tookMs: 30,
+    suppressedAtMs: null,
   };
   const gaps: Gap[] = [{ kind: "call-not-found", sinceMs: T }];
   const lines = timelineJson({ messageId: "m", steps: [ATTEMPT], finalStates: [finalState], gaps });
@@ -177,7 +187,14 @@ test("as JSON instants are texts, and final states and gaps are reported apart",
 
 test("as JSON every line names the message id, and steps and final states are in order of time", () => {
   const finalStates = [T + 20, T + 90].map(
-    (atMs): FinalState => ({ destination: "crm", kind: "due", atMs, attempts: 1, tookMs: null }),
+    (atMs): FinalState => ({
+      destination: "crm",
+      kind: "due",
+      atMs,
+      attempts: 1,
+      tookMs: null,
+      suppressedAtMs: null,
+    }),
   );
   const later = { ...ATTEMPT, atMs: T + 60 };
   const gaps: Gap[] = [{ kind: "no-attempts-topic" }];

@@ -13,7 +13,7 @@ import type {
   FoundScheduledRetry,
 } from "../../../../src/operator/timeline/find-records.ts";
 import type { FinalState } from "../../../../src/operator/timeline/steps.ts";
-import { timeline } from "../../../../src/operator/timeline/timeline.ts";
+import { asksForSuppression, timeline } from "../../../../src/operator/timeline/timeline.ts";
 import { deliveryOf } from "../../../support/build/webhook-destination.ts";
 
 const T = Date.UTC(2026, 2, 1, 9, 30);
@@ -31,6 +31,7 @@ const FACTS: CallFacts = {
   namedBy: "the default source",
   receivedAtMs: T - 5,
   keys: ["u"],
+  userIds: ["u"],
   destinations: [
     { destination: "crm", gets: true, why: "the source lists it" },
     { destination: "off", gets: false, why: "it is disabled" },
@@ -92,23 +93,24 @@ function attempt(endedAtMs: number, more: Partial<AttemptRecord> = {}): AttemptR
   };
 }
 
+function evidenceOf(given: Partial<Evidence>): Evidence {
+  return {
+    messageId: "m-1",
+    calls: [call()],
+    queued: [],
+    retries: [],
+    scheduledRetries: [],
+    deadLetters: [],
+    attempts: null,
+    isFinished: () => null,
+    topicDestinations: new Set(),
+    sinceMs: T - 60_000,
+    ...given,
+  };
+}
+
 function traceOf(given: Partial<Evidence>, nowMs = NOW_MS) {
-  return timeline(
-    {
-      messageId: "m-1",
-      calls: [call()],
-      queued: [],
-      retries: [],
-      scheduledRetries: [],
-      deadLetters: [],
-      attempts: null,
-      isFinished: () => null,
-      topicDestinations: new Set(),
-      sinceMs: T - 60_000,
-      ...given,
-    },
-    nowMs,
-  );
+  return timeline(evidenceOf(given), nowMs);
 }
 
 function kinds(given: Partial<Evidence>): readonly string[] {
@@ -158,7 +160,14 @@ test("the way of a delivery that is tried again, in order", () => {
   expect(steps[2]).toMatchObject({ why: "the source lists it" });
   expect(steps[5]).toMatchObject({ lateMs: 40 });
   expect(finalStates).toEqual([
-    { destination: "crm", kind: "accepted", atMs: T + 10_090, attempts: 2, tookMs: 10_095 },
+    {
+      destination: "crm",
+      kind: "accepted",
+      atMs: T + 10_090,
+      attempts: 2,
+      tookMs: 10_095,
+      suppressedAtMs: null,
+    },
   ]);
   expect(gaps).toEqual([]);
 });
@@ -281,7 +290,19 @@ test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
   ["scheduled for retry beyond its retry delay", LATER, T + 11_000, waiting(T + 99_000)],
   ["queued", { isFinished: () => false }, NOW_MS, { kind: "queued" }],
   ["queued, as far as is known", { isFinished: () => null }, NOW_MS, { kind: "queued" }],
-  ["finished", { isFinished: () => true }, NOW_MS, { kind: "finished" }],
+  ["finished", { isFinished: () => true }, NOW_MS, { kind: "finished", suppressedAtMs: null }],
+  [
+    "finished, and its user is suppressed now",
+    { isFinished: () => true, suppressedAtMs: T - 1_000 },
+    NOW_MS,
+    { kind: "finished", suppressedAtMs: T - 1_000 },
+  ],
+  [
+    "accepted before its user was suppressed",
+    { attempts: [attempt(T + 9)], suppressedAtMs: T + 1_000 },
+    NOW_MS,
+    { kind: "accepted", suppressedAtMs: null },
+  ],
   [
     "processed without an attempt, after one that failed",
     {
@@ -368,14 +389,42 @@ test("gaps: the call, and a last attempt that was not written down", () => {
   expect(traceOf({ queued: lines }).gaps).toEqual([]);
 });
 
-test("a call of a suppressed user is skipped for the destinations for which there is no delivery", () => {
-  const suppressedAtMs = T - 1_000;
-  expect(kinds({ suppressedAtMs })).toContain("skipped crm");
-  const { steps } = traceOf({ suppressedAtMs });
+test("a call of a suppressed user was skipped for the destinations for which nothing was found", () => {
+  const suppressed = { suppressedAtMs: T - 1_000, isFinished: () => true };
+  const { suppressedAtMs } = suppressed;
+  const { steps } = traceOf(suppressed);
   expect(steps.find(({ kind }) => kind === "skipped")).toMatchObject({
     why: `the call's user has been suppressed since ${new Date(suppressedAtMs).toISOString()}`,
   });
-  // It was routed before.
-  expect(kinds({ suppressedAtMs, queued: [on("deliveries.crm", T)] })).not.toContain("skipped crm");
-  expect(kinds({})).not.toContain("skipped crm");
+  expect(kinds({ isFinished: () => true })).not.toContain("skipped crm");
+});
+
+const REFUSED_BY_ROUTE = { stage: "route", reason: "rule-failed", delivery: null } as const;
+
+test.each<[string, Partial<Evidence>]>([
+  ["its delivery was found", { queued: [on("deliveries.crm", T)] }],
+  ["only its retry was found", { scheduledRetries: [scheduled(T)] }],
+  ["only its due retry was found", { retries: [on("retries.crm", T)] }],
+  ["only its attempt was found", { attempts: [attempt(T)] }],
+  ["only its dead letter was found", { deadLetters: [deadLetter(T)] }],
+  ["the call was dead-lettered", { deadLetters: [deadLetter(T, REFUSED_BY_ROUTE)] }],
+  ["the route stage has not processed it", { isFinished: () => false }],
+  ["nobody knows whether the route stage has processed it", { isFinished: () => null }],
+])("a call of a suppressed user was not skipped if %s", (_what, given) => {
+  const evidence = { isFinished: () => true, suppressedAtMs: T - 1_000, ...given };
+  expect(kinds(evidence)).not.toContain("skipped crm");
+});
+
+test.each<[string, boolean, Partial<Evidence>]>([
+  ["nothing was found for a destination", true, { isFinished: () => true }],
+  [
+    "a delivery was processed without a trace",
+    true,
+    { isFinished: () => true, queued: [on("deliveries.crm", T)] },
+  ],
+  ["the delivery was accepted", false, { attempts: [attempt(T)] }],
+  ["the call waits for the route stage", false, { isFinished: () => false }],
+  ["there is no call", false, { calls: [], isFinished: () => true }],
+])("suppressions are asked for, if %s: %s", (_what, isAsked, given) => {
+  expect(asksForSuppression(evidenceOf(given), NOW_MS)).toBe(isAsked);
 });

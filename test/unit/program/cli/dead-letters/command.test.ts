@@ -10,6 +10,7 @@ import {
 import { listDeadLetters } from "../../../../../src/program/cli/dead-letters/list.ts";
 import type { ReplayOptions } from "../../../../../src/program/cli/dead-letters/replay.ts";
 import { runProgram } from "../../../../../src/program/cli/program.ts";
+import { suppressionOf } from "../../../../support/build/suppressions.ts";
 import { fakeShell } from "../../../../support/worlds/fake-shell.ts";
 import {
   deadLetterRecord,
@@ -327,4 +328,23 @@ test("as JSON a replay prints one object, counted or sent", async () => {
   );
   const rest = await replay(world, { json: true });
   expect(JSON.parse(rest.out)).toMatchObject({ end: "done", replayedBefore: 3, replayed: 0 });
+});
+
+test("calls of suppressed users are skipped and counted, which is not a failure", async () => {
+  const world = new ReplayWorld();
+  world.cluster.createTopic(topics.suppressions, 1);
+  world.cluster.append(suppressionOf("u1"));
+  const of = (userId: string) => JSON.stringify({ type: "track", event: "e", userId });
+  await world.fill(3, (number) => ({ value: of(`u${number}`) }));
+  const { status, out, err } = await replay(world);
+  expect({ status, err }).toMatchObject({
+    status: 0,
+    err: expect.not.stringContaining("not replayed"),
+  });
+  expect(out).toContain("2 dead letters to replay. 1 of suppressed users will be skipped.");
+  expect(out).toContain("2 of 2 replayed.");
+  expect(world.delivered()).toEqual(["m-0", "m-2"]);
+  const again = await replay(world, { json: true });
+  expect(again.status).toBe(0);
+  expect(JSON.parse(again.out)).toMatchObject({ toReplay: 0, replayedBefore: 2, suppressed: 1 });
 });
