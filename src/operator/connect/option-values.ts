@@ -54,6 +54,6 @@ export function repeatedOf<Name extends string>(known: readonly Name[], what: st
 export function replayName(text: string): string {
   if (/^[\w-]{1,60}$/.test(text)) return text;
   throw new InvalidArgumentError(
-    `"${text}" is not the name of a replay, such as 20260301-093015-3f9c.`,
+    `"${text}" is not the name of a replay, such as 20260301-093015-3f9c82d1.`,
   );
 }

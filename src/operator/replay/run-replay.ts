@@ -58,11 +58,11 @@ export async function openReplay<Kind extends ReplayKind>(
   return { cluster, store, stored: { ...stored, plan: { ...stored.plan, perSecond } }, isNew };
 }
 
-/** Creates a name that sorts by time, such as `20260301-093015-3f9c`. */
+/** Creates a name that sorts by time, such as `20260301-093015-3f9c82d1`. */
 function newName(): string {
   const [date = "", time = ""] = new Date().toISOString().slice(0, 19).split("T");
   const stamp = `${date.replaceAll("-", "")}-${time.replaceAll(":", "")}`;
-  return `${stamp}-${randomBytes(2).toString("hex")}`;
+  return `${stamp}-${randomBytes(4).toString("hex")}`;
 }
 
 /** From the first record of the plan's time range to the current ends of the partitions, or one record. */

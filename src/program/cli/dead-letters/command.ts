@@ -100,7 +100,7 @@ function replayCommand(shell: Shell, exit: Exit): Command {
         "interruption, or if some could not be replayed; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
         "  switchyard dead-letters replay --destination crm-hook --since 2h --dry-run\n" +
         "  switchyard dead-letters replay --destination crm-hook --since 2h --per-second 100\n" +
-        "  switchyard dead-letters replay --resume 20260301-093015-3f9c",
+        "  switchyard dead-letters replay --resume 20260301-093015-3f9c82d1",
     )
     .action(async (flags: ReplayFlags, command: Command) => {
       const options = {

@@ -59,7 +59,7 @@ Examples:
   switchyard replay crm-hook --since 2d --dry-run
   switchyard replay crm-hook --since 2026-03-01T09:30Z --until 2026-03-01T11:00Z --per-second 200
   switchyard replay crm-hook --since 7d --type track --event "Order Completed"
-  switchyard replay --resume 20260301-093015-3f9c`;
+  switchyard replay --resume 20260301-093015-3f9c82d1`;
 
 export function replayCommand(shell: Shell, exit: Exit): Command {
   return clusterCommand("replay")

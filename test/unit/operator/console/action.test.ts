@@ -60,7 +60,7 @@ test.each<[object, Partial<Action<string>>]>([
     {
       action: "resume-replay",
       kind: "dead-letters",
-      replay: "20260301-093015-3f9c",
+      replay: "20260301-093015-3f9c82d1",
       destination: null,
     },
     {},

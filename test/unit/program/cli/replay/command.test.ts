@@ -97,7 +97,7 @@ test("all is written; the outcome says so, also as JSON", async () => {
   await world.fill(5, (number) => (number === 4 ? {} : SOURCE));
   const { status, out, err } = await replay(world, { json: true });
   expect(JSON.parse(out)).toEqual({
-    ...{ end: "done", error: null, replay: expect.stringMatching(/^\d{8}-\d{6}-\w{4}$/) },
+    ...{ end: "done", error: null, replay: expect.stringMatching(/^\d{8}-\d{6}-\w{8}$/) },
     ...{ resume: null, destination: "crm", topic: world.topic },
     ...{ since: "1970-01-01T00:00:00.000Z", until: null, types: [], events: [], perSecond: null },
     ...{ written: 4, rejected: 0, skipped: {}, invalid: { "unknown-source": 1 }, filtered: {} },
