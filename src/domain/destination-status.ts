@@ -91,7 +91,7 @@ export interface DestinationStatus {
     readonly until: string | null;
     /** For a pause, `configuration` or the author, such as `command`; absent for other holds. */
     readonly by?: string;
-    /** If there is no token or the proxy fails, a sentence that says why; otherwise absent. */
+    /** A sentence that says why there is no token or why the proxy fails; absent for other reasons. */
     readonly error?: string;
   } | null;
   readonly lastAcceptedAt: string | null;
