@@ -37,6 +37,12 @@ export interface Setting<Value, U extends Unit = Unit> extends NodeOf<Value> {
 
 export interface Section<Value> extends NodeOf<Value> {
   readonly kind: "section";
+  /** @param hintFor a hint about an unknown key, instead of a similar key; null if there is none. */
+  readonly decode: (
+    raw: unknown,
+    place: Place,
+    hintFor?: (key: string) => string | null,
+  ) => Value | Invalid;
   readonly fields: Fields;
   readonly isOptional: boolean;
   /** If `true`, the value `true` stands for an empty map, and `false` for no section. */
@@ -145,10 +151,10 @@ export function section<F extends Fields>(
     const unit = node.kind === "setting" ? node.decoder.unit : "";
     return { key, node, name: `${key}${unit}` };
   });
-  const decode = (raw: unknown, place: Place): unknown => {
+  const decode: Section<unknown>["decode"] = (raw, place, hintFor = () => null) => {
     const map = readMap(raw ?? {}, place);
     if (map === INVALID) return INVALID;
-    reportUnknown(map, fields, place);
+    reportUnknown(map, fields, place, hintFor);
     const values = nodes.map(({ key, node, name }) => {
       const inside = Object.hasOwn(map, key) ? map[key] : undefined;
       return [name, node.decode(inside, place.child(key))] as const;
@@ -193,7 +199,11 @@ export function variants<S extends Readonly<Record<string, Section<unknown>>>>(
       const hint = similar === null ? null : `did you mean ${similar}?`;
       return place.child(tag).fail(describe(chosen ?? undefined), names.join(" or "), hint);
     }
-    return variant.decode(rest, place) as ValueOf<S[keyof S]> | Invalid;
+    const hintFor = (key: string) => {
+      const having = names.filter((name) => Object.hasOwn(sections[name]?.fields ?? {}, key));
+      return having.length === 0 ? null : `it is a setting of ${tag}: ${having.join(" or ")}`;
+    };
+    return variant.decode(rest, place, hintFor) as ValueOf<S[keyof S]> | Invalid;
   };
   return { kind: "variants", doc, tag, tagDoc, sections, isOptional: false, decode };
 }
@@ -242,12 +252,17 @@ function readMap(raw: unknown, place: Place): JsonObject | Invalid {
 }
 
 /** Reports unknown keys without their values, which may be secret. */
-function reportUnknown(map: JsonObject, fields: Fields, place: Place): void {
+function reportUnknown(
+  map: JsonObject,
+  fields: Fields,
+  place: Place,
+  hintFor: (key: string) => string | null,
+): void {
   for (const key of Object.keys(map)) {
     if (Object.hasOwn(fields, key)) continue;
     const known = Object.keys(fields);
     const similar = nearest(key, known);
-    const hint = similar === null ? null : `did you mean ${similar}?`;
+    const hint = hintFor(key) ?? (similar === null ? null : `did you mean ${similar}?`);
     place.child(key).fail("an unknown setting", `one of ${known.join(", ")}`, hint);
   }
 }

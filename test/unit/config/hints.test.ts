@@ -35,6 +35,25 @@ test.each([
 });
 
 test.each([
+  [
+    'destinations: [{ id: a, type: topic, name: A, proxy: "http://p:1" }]',
+    "destinations[0].proxy",
+    "it is a setting of type: webhook",
+  ],
+  ["destinations: [{ id: a, type: topic, name: A, prxy: none }]", "destinations[0].prxy", null],
+  [
+    "kafka: { brokers: [k:9092], sasl: { mechanism: oauthbearer, tokenUrl: https://t, clientId: c, clientSecret: s, username: u } }",
+    "kafka.sasl.username",
+    "it is a setting of mechanism: plain or scram-sha-256 or scram-sha-512",
+  ],
+])("a setting that another variant has: %s", (lines, path, hint) => {
+  const all = problems(
+    lines.startsWith("kafka") ? lines : `kafka: { brokers: [k:9092] }\n${lines}`,
+  );
+  expect(all.map((each) => [pathText(each.path), each.hint])).toContainEqual([path, hint]);
+});
+
+test.each([
   ["log: { level: purple }"],
   ["defaultSource: nothing-like-it"],
   ["kafka2: {}"],
