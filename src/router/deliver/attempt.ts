@@ -55,6 +55,7 @@ import type {
 import type { AttemptTrace } from "./attempt-trace.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
 import type { Ticket, Turn } from "./circuit-breaker.ts";
+import type { Completions } from "./completions.ts";
 import {
   type Decision,
   type DecisionName,
@@ -123,14 +124,13 @@ export interface Limits {
 
 /** The attempts of a destination share these. */
 export interface AttemptHost {
-  readonly parts: {
+  readonly ports: {
     readonly timer: Timer;
     readonly sender: Sender;
     readonly observer: AttemptObserver;
   };
   readonly limits: Limits;
-  /** Carries out the decision about a delivery. @param trace links the records that replace it to the attempt. */
-  settle(call: Call, decision: Decision, trace: AttemptTrace | null, endedAtMs: number): void;
+  readonly completions: Pick<Completions, "settle">;
   /** Changes when a user is suppressed or lifted. */
   readonly suppressionsVersion: number;
   isSuppressed(call: Call): boolean;
@@ -194,7 +194,7 @@ export class Attempt {
     this.#suppressionsVersion = host.suppressionsVersion;
     host.limits.slots.started(this.#turn);
     for (const { item } of calls) item.owner.begin();
-    this.#trace = host.parts.observer.started(calls, settings.destination);
+    this.#trace = host.ports.observer.started(calls, settings.destination);
   }
 
   /** Call once. At least one of the endpoints must admit a request. */
@@ -205,8 +205,8 @@ export class Attempt {
   }
 
   #send(endpoints: readonly Endpoint[], sent: UnitContent, nowMs: number): void {
-    const { parts, limits } = this.#host;
-    const { sender, observer } = parts;
+    const { ports, limits } = this.#host;
+    const { sender, observer } = ports;
     const prepared = sender.prepare(sent, nowMs);
     this.#prepared = prepared;
     this.#name = sender.nameOf(prepared);
@@ -225,7 +225,7 @@ export class Attempt {
 
   #ended(endpoint: Endpoint, ticket: Ticket, result: RequestResult): void {
     assert(this.#pending > 0, "a request ended twice");
-    const endedAtMs = this.#host.parts.timer.nowMs();
+    const endedAtMs = this.#host.ports.timer.nowMs();
     if (result.kind === "not-sent") this.#notSent(endpoint, ticket, result, endedAtMs);
     else this.#settle(endpoint, ticket, result, endedAtMs);
     this.#pending -= 1;
@@ -237,9 +237,9 @@ export class Attempt {
   }
 
   #notSent(endpoint: Endpoint, ticket: Ticket, result: NotSent, nowMs: number): void {
-    const { parts, limits } = this.#host;
+    const { ports, limits } = this.#host;
     this.#isUnsent = true;
-    parts.observer.requested(result, false);
+    ports.observer.requested(result, false);
     for (const call of this.#calls) add(call, [skipped(endpoint)]);
     limits.gates.notSent(endpoint.key, ticket, result.error, nowMs);
   }
@@ -253,7 +253,7 @@ export class Attempt {
   }
 
   #judge({ key }: Endpoint, result: SendResult, nowMs: number): Outcome {
-    const { sender, observer } = this.#host.parts;
+    const { sender, observer } = this.#host.ports;
     const outcome = sender.judge(result, nowMs);
     observer.requested(result, false);
     const [call] = this.#calls;
@@ -262,7 +262,7 @@ export class Attempt {
   }
 
   #judgeUnit(endpoint: Endpoint, result: SendResult, nowMs: number): Outcome {
-    const { sender, observer } = this.#host.parts;
+    const { sender, observer } = this.#host.ports;
     const verdict = sender.judgeUnit(result, this.#prepared, nowMs);
     const { outcome, calls, isSplit, isUnreadable } = verdict;
     observer.requested(result, isUnreadable);
@@ -299,8 +299,8 @@ export class Attempt {
 
   /** Sends the next part, if there is one and the rate limit allows it. After the last part, ends the attempt. */
   #proceed(endedAtMs: number): void {
-    const { parts, limits } = this.#host;
-    const { timer } = parts;
+    const { ports, limits } = this.#host;
+    const { timer } = ports;
     for (let [part] = this.#rest; part !== undefined; [part] = this.#rest) {
       const nowMs = timer.nowMs();
       const waitMs = this.#isUnsent ? 0 : limits.rate.take(nowMs, part.endpoints.length);
@@ -333,7 +333,7 @@ export class Attempt {
     if (host.suppressionsVersion === this.#suppressionsVersion) return calls;
     const suppressed = calls.filter((call) => host.isSuppressed(call));
     if (suppressed.length === 0) return calls;
-    host.parts.observer.putBack(suppressed.length);
+    host.ports.observer.putBack(suppressed.length);
     host.putBack(suppressed);
     return calls.filter((call) => !suppressed.includes(call));
   }
@@ -344,7 +344,7 @@ export class Attempt {
     const unsent = this.#isUnsent ? calls.filter(({ results }) => results.every(isSkipped)) : [];
     if (unsent.length > 0) {
       if (this.#decision === "accepted") this.#decision = "not-sent";
-      this.#host.parts.observer.putBack(unsent.length);
+      this.#host.ports.observer.putBack(unsent.length);
       this.#host.putBack(unsent);
     }
     for (const call of calls) {
@@ -353,8 +353,9 @@ export class Attempt {
       const decision = decide(delivery, destination.deliver, names, results, policy, endedAtMs);
       if (this.#decision === "accepted") this.#decision = decision.name;
       const attempted = { delivery, results, decision, names, endedAtMs, batch };
-      this.#host.parts.observer.attempted(attempted);
-      if (this.#later === null) this.#host.settle(call, decision, this.#trace, endedAtMs);
+      this.#host.ports.observer.attempted(attempted);
+      if (this.#later === null)
+        this.#host.completions.settle(call, decision, this.#trace, endedAtMs);
       else this.#later.push([call, decision, endedAtMs]);
     }
   }
@@ -364,7 +365,7 @@ export class Attempt {
     this.#trace?.end(this.#decision, endedAtMs);
     if (this.#later === null) return;
     for (const [call, decision, decidedAtMs] of this.#later) {
-      this.#host.settle(call, decision, this.#trace, decidedAtMs);
+      this.#host.completions.settle(call, decision, this.#trace, decidedAtMs);
     }
   }
 }

@@ -8,9 +8,7 @@
  *   gets its turn                       `prepare.ts` decides: attempt, wait, schedule a retry, or dead-letter
  *   may share a request with others     waits for them in a unit (`units.ts`)
  *   is attempted                        all requests run to completion, then `decide.ts` decides (`attempt.ts`)
- *   is accepted, or suppressed          its offset counts as processed immediately
- *   is replaced by other records        its offset counts as processed when the brokers have acknowledged them;
- *                                       its key and slot are free before that
+ *   is accepted, replaced or skipped    its offset counts as processed at once or later (`completions.ts`)
  *   is canceled while it waits          becomes a dead letter, even while the destination is on hold
  *   is on a partition being drained     is not started; an attempt in progress completes
  *   settings change                     an attempt in progress keeps the old settings; waiting deliveries are
@@ -22,9 +20,7 @@ import type { AttemptedDestination } from "../../domain/destination.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { AssignedPartition } from "../../kafka/port.ts";
-import { cancelledText } from "../control/early-release.ts";
 import { type Controls, NO_CONTROLS } from "../control/operator-action-state.ts";
-import type { EarlyRelease } from "../control/operator-actions.ts";
 import type { Sender } from "../destinations/port.ts";
 import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 import {
@@ -36,12 +32,10 @@ import {
   settingsOf,
   type Timer,
 } from "./attempt.ts";
-import type { AttemptTrace } from "./attempt-trace.ts";
-import { Cancellations } from "./cancellations.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
 import type { Turn } from "./circuit-breaker.ts";
+import { Completions } from "./completions.ts";
 import { isSuppressed, parseContent } from "./content.ts";
-import type { Decision } from "./decide.ts";
 import {
   EndpointGates,
   type EndpointObserver,
@@ -49,16 +43,9 @@ import {
   type News,
 } from "./endpoint-availability.ts";
 import type { DestinationHold } from "./endpoint-gate.ts";
-import {
-  type DeadLetterTopics,
-  deadLetter,
-  type FollowUpWriter,
-  type Replacement,
-  replacement,
-} from "./follow-up-record.ts";
+import type { DeadLetterTopics, FollowUpWriter } from "./follow-up-record.ts";
 import { holdCause } from "./hold-cause.ts";
 import { type Call, type InFlight, OwnedPartition } from "./in-flight.ts";
-import { NextLook } from "./next-look.ts";
 import { type Prepared, type PreparedAttempt, prepare } from "./prepare.ts";
 import { Queue } from "./queue.ts";
 import { RequestRate } from "./request-rate.ts";
@@ -67,6 +54,8 @@ import { beginWindow, callOf, Units } from "./units.ts";
 
 /** Much shorter than the margin for a last attempt (`choose-retry-delay.ts`). */
 const RELEASE_EVERY_MS = 500;
+/** During a longer wait, the time is checked at this interval, in case the clock was changed. */
+const LOOK_AGAIN_MAX_MS = 60_000;
 
 export interface PartitionObserver {
   owned(): void;
@@ -78,7 +67,7 @@ export interface PartitionObserver {
 }
 
 /** What the deliveries of a destination use outside. */
-export interface Parts {
+export interface DispatchPorts {
   readonly timer: Timer;
   readonly sender: Sender;
   readonly observer: PartitionObserver & AttemptObserver & EndpointObserver;
@@ -95,41 +84,40 @@ export interface DispatchConfig {
 }
 
 export class Dispatcher implements AttemptHost {
-  readonly parts: Parts;
+  readonly ports: DispatchPorts;
   readonly limits: Limits;
-  readonly #topics: DeadLetterTopics;
+  readonly completions: Completions;
   readonly #queue: Queue;
   readonly #units: Units;
   /** Replaced by `update`. Attempts in progress keep the settings with which they started. */
   #settings: Settings;
-  readonly #cancellations: Cancellations;
   /** True from the moment when the rate limit stops the next delivery until its wait is over, or settings change. */
   #isLimited = false;
   /** True while a timer is set that releases retries which wait for endpoints. */
   #isReleasing = false;
   readonly #nextLook: NextLook;
 
-  constructor(destination: AttemptedDestination, config: DispatchConfig, parts: Parts) {
+  constructor(destination: AttemptedDestination, config: DispatchConfig, ports: DispatchPorts) {
     const { policy, topics, partitions } = config;
     const { concurrency, requestsPerSecond } = destination;
-    const { sender, observer } = parts;
+    const { sender, observer, writer } = ports;
     const settings = settingsOf(destination, policy);
     const window = { concurrency, retryWindowMs: policy.retryWindowMs };
     const slots = new SlotScheduler(concurrency);
     const gates = new EndpointGates(settings.keys, window, observer, sender.readiness);
-    this.parts = parts;
+    this.ports = ports;
     this.limits = { slots, gates, rate: new RequestRate(requestsPerSecond, partitions) };
-    this.#topics = topics;
-    this.#nextLook = new NextLook(parts.timer, () => this.pump());
-    this.#cancellations = new Cancellations(destination.id);
+    this.#nextLook = new NextLook(ports.timer, () => this.pump());
     this.#settings = settings;
     const stillUntilMs = (nowMs: number) =>
       holdCause(this.#settings.destination)
         ? Number.POSITIVE_INFINITY
-        : gates.stoppedUntilMs(nowMs);
+        : (gates.stopped(nowMs)?.untilMs ?? null);
     this.#queue = new Queue(gates, slots, stillUntilMs, (untilMs) => this.#nextLook.at(untilMs));
+    const completions = new Completions(destination.id, topics, writer, this.#queue, slots);
+    this.completions = completions;
     const prepareIt = (item: InFlight, nowMs: number) =>
-      this.#cancellations.of(item.record) === null ? this.#prepare(item, nowMs) : null;
+      completions.isCancelled(item) ? null : this.#prepare(item, nowMs);
     this.#units = new Units(sender, this.#queue, gates, prepareIt, () => this.suppressionsVersion);
   }
 
@@ -144,25 +132,23 @@ export class Dispatcher implements AttemptHost {
     this.#units.update();
     this.#settings = settingsOf(destination, this.#settings.policy);
     gates.update(this.#settings.keys, concurrency, gone);
-    gates.probeProxies(this.parts.timer.nowMs());
+    gates.probeProxies(this.ports.timer.nowMs());
     this.#queue.releaseAll();
     slots.allow(concurrency);
     rate.limit(requestsPerSecond);
     // The previous rate limit no longer applies.
     this.#isLimited = false;
-    this.#cancel(earlyReleases);
+    if (this.completions.update(earlyReleases)) this.#cancel();
     this.pump();
   }
 
-  #cancel(earlyReleases: readonly EarlyRelease[]): void {
-    this.#cancellations.update(earlyReleases);
-    if (!this.#cancellations.areThere) return;
+  #cancel(): void {
     this.#units.disbandAll();
-    const isCancelled = ({ record }: InFlight) => this.#cancellations.of(record) !== null;
+    const isCancelled = (item: InFlight) => this.completions.isCancelled(item);
     // `extract` finds only deliveries that may start. When one is removed, the next one with its key may start.
     let found = this.#queue.extract(isCancelled);
     for (; found.length > 0; found = this.#queue.extract(isCancelled)) {
-      for (const item of found) this.#giveUpCancelled(item, this.parts.timer.nowMs());
+      for (const item of found) this.completions.cancel(item, this.ports.timer.nowMs());
     }
   }
 
@@ -174,18 +160,18 @@ export class Dispatcher implements AttemptHost {
   /** Handles a partition while this process owns it. */
   own(assigned: Pick<AssignedPartition, "finish">, turn: Turn): OwnedPartition {
     this.limits.rate.own(1);
-    this.parts.observer.owned();
+    this.ports.observer.owned();
     return new OwnedPartition(this, assigned, turn);
   }
 
   take(owner: OwnedPartition, records: readonly IncomingRecord[]): void {
-    const arrivedAtMs = this.parts.timer.nowMs();
-    this.parts.observer.took(records.length);
+    const arrivedAtMs = this.ports.timer.nowMs();
+    this.ports.observer.took(records.length);
     if (owner.turn === "retry") this.limits.slots.expectRetry(arrivedAtMs);
     for (const record of records) {
       const key = record.key?.toString("latin1") ?? null;
       const item = { owner, key, record, arrivedAtMs, behind: null, after: null, unit: null };
-      if (this.#giveUpCancelled(item, arrivedAtMs)) continue;
+      if (this.completions.cancel(item, arrivedAtMs)) continue;
       const before = this.#queue.add(item);
       if (before !== null) this.#units.addFollowing(before, arrivedAtMs);
     }
@@ -194,30 +180,30 @@ export class Dispatcher implements AttemptHost {
 
   drain(owner: OwnedPartition): void {
     this.limits.rate.own(-1);
-    this.parts.observer.left();
+    this.ports.observer.left();
     this.#queue.drop(owner);
     this.#units.drop(owner);
   }
 
   /** Applies a report about an endpoint from another process. */
   heard(endpoint: EndpointKey, news: News): void {
-    this.limits.gates.heard(endpoint, news, this.parts.timer.nowMs());
+    this.limits.gates.heard(endpoint, news, this.ports.timer.nowMs());
     this.pump();
   }
 
   endpoints(): readonly GateState[] {
-    return this.limits.gates.states(this.parts.timer.nowMs());
+    return this.limits.gates.states(this.ports.timer.nowMs());
   }
 
   /** The hold while all endpoints are unavailable. The caller handles paused and disabled destinations. */
   hold(): DestinationHold | null {
-    return this.limits.gates.hold(this.parts.timer.nowMs());
+    return this.limits.gates.hold(this.ports.timer.nowMs());
   }
 
   /** Starts the deliveries that may start now. Call when the sender may have become ready. */
   pump(): void {
-    let nowMs = this.parts.timer.nowMs();
-    for (; !this.#isLimited; nowMs = this.parts.timer.nowMs()) {
+    let nowMs = this.ports.timer.nowMs();
+    for (; !this.#isLimited; nowMs = this.ports.timer.nowMs()) {
       if (!this.#units.isEmpty && this.#startUnit(nowMs, false)) continue;
       const item = this.#queue.next(nowMs);
       if (item !== undefined) {
@@ -232,82 +218,34 @@ export class Dispatcher implements AttemptHost {
     if (dueAtMs > nowMs && dueAtMs < Number.POSITIVE_INFINITY) this.#nextLook.at(dueAtMs);
   }
 
-  settle({ item }: Call, { outputs }: Decision, trace: AttemptTrace | null, nowMs: number): void {
-    if (outputs.length === 0) {
-      this.#queue.end(item);
-      item.owner.finish(item.record.offset);
-      return;
-    }
-    const record = trace?.follow(item.record) ?? item.record;
-    this.#replace(
-      item,
-      outputs.map((output) => replacement(output, record, this.#topics, nowMs)),
-    );
-    item.owner.leave();
-  }
-
   putBack(calls: readonly Call[]): void {
     this.#queue.takeBack(calls.map(({ item }) => item));
     for (const { item } of calls) item.owner.leave();
   }
 
-  /** Replaces the delivery with other records. The next delivery with its key may start. */
-  #replace(item: InFlight, replacements: readonly Replacement[]): void {
-    const { owner } = item;
-    // Unlike the record, this object stays in memory until the write completes.
-    const { offset } = item.record;
-    owner.begin();
-    for (const each of replacements) {
-      if (each.kind === "retry") this.limits.slots.expectRetry(each.dueAtMs);
-    }
-    this.#queue.end(item);
-    this.parts.writer.write(replacements, (isWritten) => {
-      if (isWritten) owner.finish(offset);
-      else owner.leave();
-    });
-  }
-
   get suppressionsVersion(): number {
-    return this.parts.suppressions?.version ?? 0;
+    return this.ports.suppressions?.version ?? 0;
   }
 
   isSuppressed({ item: { record }, delivery }: Call): boolean {
-    const { suppressions } = this.parts;
+    const { suppressions } = this.ports;
     return suppressions !== undefined && isSuppressed(delivery, parseContent(record), suppressions);
   }
 
-  /** Ends a delivery without an attempt. A crash before the next commit only means that this is decided again. */
-  #suppress(item: InFlight, delivery: Delivery, nowMs: number): void {
-    item.owner.begin();
-    this.#queue.end(item);
-    this.parts.observer.suppressed(delivery, nowMs);
-    item.owner.finish(item.record.offset);
-  }
-
-  #giveUpCancelled(item: InFlight, nowMs: number): boolean {
-    const cancel = this.#cancellations.of(item.record);
-    if (cancel === null) return false;
-    const error = cancelledText(cancel);
-    this.#replace(item, [deadLetter(item.record, "cancelled", error, this.#topics, nowMs)]);
-    return true;
-  }
-
   #consider(item: InFlight, nowMs: number): void {
-    if (this.#giveUpCancelled(item, nowMs)) return;
-    const { record } = item;
+    if (this.completions.cancel(item, nowMs)) return;
     const prepared = this.#prepare(item, nowMs);
     switch (prepared.kind) {
       case "unreadable":
-        this.#replace(item, [
-          deadLetter(record, "invalid-call", prepared.error, this.#topics, nowMs),
-        ]);
+        this.completions.refuse(item, prepared.error, nowMs);
         return;
       case "dead-letter":
       case "retry":
-        this.#replace(item, [replacement(prepared, record, this.#topics, nowMs)]);
+        this.completions.replace(item, [prepared], nowMs);
         return;
       case "suppressed":
-        this.#suppress(item, prepared.delivery, nowMs);
+        this.ports.observer.suppressed(prepared.delivery, nowMs);
+        this.completions.skip(item);
         return;
       case "wait":
         this.#wait(item, prepared.endpoint, prepared.untilMs);
@@ -320,7 +258,7 @@ export class Dispatcher implements AttemptHost {
   #prepare({ record, owner }: InFlight, nowMs: number): Prepared {
     const { destination, policy } = this.#settings;
     const { gates } = this.limits;
-    const { suppressions = null } = this.parts;
+    const { suppressions = null } = this.ports;
     return prepare(record, destination, policy, nowMs, gates, owner.turn, suppressions);
   }
 
@@ -329,7 +267,7 @@ export class Dispatcher implements AttemptHost {
     const [first] = endpoints;
     if (first !== undefined && this.limits.gates.mustAllWait(endpoints)) {
       if (otherwise === null) this.#wait(item, first.key, prepared.untilMs);
-      else this.#replace(item, [replacement(otherwise, item.record, this.#topics, nowMs)]);
+      else this.completions.replace(item, [otherwise], nowMs);
       return;
     }
     if (this.#units.areUsed) {
@@ -378,7 +316,7 @@ export class Dispatcher implements AttemptHost {
   #releaseInTime(): void {
     if (this.#isReleasing) return;
     this.#isReleasing = true;
-    const { timer } = this.parts;
+    const { timer } = this.ports;
     timer.after(RELEASE_EVERY_MS, () => {
       this.#isReleasing = false;
       if (this.#queue.release(timer.nowMs())) this.#releaseInTime();
@@ -391,10 +329,36 @@ export class Dispatcher implements AttemptHost {
     const waitMs = this.limits.rate.take(nowMs, requests);
     if (waitMs === 0) return true;
     this.#isLimited = true;
-    this.parts.timer.after(waitMs, () => {
+    this.ports.timer.after(waitMs, () => {
       this.#isLimited = false;
       this.pump();
     });
     return false;
+  }
+}
+
+/** A timer that lets deliveries be looked at again. Several requests for it share one timer. */
+class NextLook {
+  readonly #timer: Timer;
+  readonly #look: () => void;
+  /** In the past if no timer is set. */
+  #atMs = Number.NEGATIVE_INFINITY;
+
+  constructor(timer: Timer, look: () => void) {
+    this.#timer = timer;
+    this.#look = look;
+  }
+
+  /** Looks at this time, or earlier. */
+  at(untilMs: number): void {
+    const nowMs = this.#timer.nowMs();
+    const atMs = Math.min(untilMs, nowMs + LOOK_AGAIN_MAX_MS);
+    if (this.#atMs > nowMs && this.#atMs <= atMs) return;
+    this.#atMs = atMs;
+    this.#timer.after(atMs - nowMs, () => {
+      // The timer may fire before this time on this clock; the time is then set again.
+      this.#atMs = Number.NEGATIVE_INFINITY;
+      this.#look();
+    });
   }
 }

@@ -34,7 +34,7 @@ import type { EndpointNews } from "../control/operator-actions.ts";
 import type { Outcome, Readiness } from "../destinations/port.ts";
 import { CircuitBreaker, type Ticket, type Turn } from "./circuit-breaker.ts";
 import { type DestinationHold, EndpointGate, isWithin } from "./endpoint-gate.ts";
-import type { Gates } from "./prepare.ts";
+import type { Gates, Stop } from "./prepare.ts";
 
 export type QueueState =
   | { readonly kind: "goes" }
@@ -119,32 +119,19 @@ export class EndpointGates implements Gates {
   }
 
   /** If something is missing, the sender is thereby asked to get it. */
-  stopped(nowMs: number): ReturnType<Gates["stopped"]> {
-    let reason: "gone" | "proxy" | null = "gone";
-    for (const gate of this.#gates) {
-      if (gate.goneSinceMs(nowMs) !== null) continue;
-      if (!gate.proxy.isClosed(nowMs)) {
-        reason = null;
-        break;
-      }
-      reason = "proxy";
-    }
-    if (reason !== null) return reason;
-    return this.#readiness === undefined || this.#readiness.isReady() ? null : "token";
-  }
-
-  /**
-   * When requests may start again if nothing else happens; infinite if something has to happen first. Null if one may
-   * start now.
-   */
-  stoppedUntilMs(nowMs: number): number | null {
-    if (this.stopped(nowMs) === null) return null;
+  stopped(nowMs: number): Stop | null {
+    let reason: Stop["reason"] = "gone";
     let untilMs = Number.POSITIVE_INFINITY;
     for (const gate of this.#gates) {
-      const stoppedMs = gate.stoppedUntilMs(nowMs);
-      if (stoppedMs > nowMs) untilMs = Math.min(untilMs, stoppedMs);
+      const stop = gate.stopped(nowMs);
+      if (stop === null) {
+        const isReady = this.#readiness?.isReady() ?? true;
+        return isReady ? null : { reason: "token", untilMs: Number.POSITIVE_INFINITY };
+      }
+      if (stop.reason === "proxy") reason = "proxy";
+      untilMs = Math.min(untilMs, stop.untilMs);
     }
-    return untilMs;
+    return { reason, untilMs };
   }
 
   isCut(endpoint: EndpointKey, nowMs: number): boolean {
@@ -204,7 +191,7 @@ export class EndpointGates implements Gates {
   isProbeDue(nowMs: number): boolean {
     return this.#gates.some((gate) => {
       const isDue = gate.breaker.state === "open" && gate.breaker.unavailableUntilMs(nowMs) === 0;
-      return isDue && gate.stoppedUntilMs(nowMs) <= nowMs;
+      return isDue && gate.stopped(nowMs) === null;
     });
   }
 
@@ -227,7 +214,7 @@ export class EndpointGates implements Gates {
   /** Returns null if the endpoint is unavailable or gone now. Call `settle` or `notSent` with the result. */
   admit(endpoint: EndpointKey, nowMs: number, turn: Turn): Ticket | null {
     const gate = this.#find(endpoint);
-    if (gate === undefined || gate.stoppedUntilMs(nowMs) > nowMs) return null;
+    if (gate === undefined || gate.stopped(nowMs) !== null) return null;
     const before = gate.breaker.state;
     const admission = gate.breaker.admit(nowMs, turn);
     const after = gate.breaker.state;

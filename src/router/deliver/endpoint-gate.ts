@@ -16,6 +16,7 @@ import type { HoldReason } from "../../domain/destination-status.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
 import type { CircuitBreaker } from "./circuit-breaker.ts";
 import type { HoldCause } from "./hold-cause.ts";
+import type { Stop } from "./prepare.ts";
 import { ProxyGate } from "./proxy-gate.ts";
 
 /** How long an endpoint is gone for this process alone, before the record about it has been read. */
@@ -86,18 +87,21 @@ export class EndpointGate {
     return isWithin(this.#goneAloneAtMs, GONE_ALONE_MS, nowMs) ? this.#goneAloneAtMs : null;
   }
 
-  /** Before this time, no request may start even if others would be possible. 0 if one may start now. */
-  stoppedUntilMs(nowMs: number): number {
-    if (this.goneSinceMs(nowMs) === null) return this.proxy.closedUntilMs(nowMs);
-    return this.#goneSinceMs === null
-      ? this.#goneAloneAtMs + GONE_ALONE_MS
-      : Number.POSITIVE_INFINITY;
+  /** Why no request may start, even if it would be a retry; null if one may start. */
+  stopped(nowMs: number): Stop | null {
+    if (this.goneSinceMs(nowMs) === null) {
+      const untilMs = this.proxy.closedUntilMs(nowMs);
+      return untilMs > nowMs ? { reason: "proxy", untilMs } : null;
+    }
+    const isAlone = this.#goneSinceMs === null;
+    const untilMs = isAlone ? this.#goneAloneAtMs + GONE_ALONE_MS : Number.POSITIVE_INFINITY;
+    return { reason: "gone", untilMs };
   }
 
   /** Before this time, nothing may be taken from the queue for the endpoint. */
   unavailableUntilMs(nowMs: number): number {
     return Math.max(
-      this.stoppedUntilMs(nowMs),
+      this.stopped(nowMs)?.untilMs ?? 0,
       this.askedUntilMs(nowMs),
       this.breaker.unavailableUntilMs(nowMs),
     );

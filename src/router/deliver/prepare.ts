@@ -113,8 +113,15 @@ export interface Gates {
   isGone(endpoint: EndpointKey, nowMs: number): boolean;
   /** True if the proxy in front of the endpoint fails, so that it gets at most a probe. */
   isCut(endpoint: EndpointKey, nowMs: number): boolean;
-  /** Why no request to any endpoint may start, such as a missing token; null if one may start. */
-  stopped(nowMs: number): SenderHold["reason"] | "proxy" | "gone" | null;
+  /** Why no request to any endpoint may start; null if one may start. */
+  stopped(nowMs: number): Stop | null;
+}
+
+/** The reason for which no request may start, such as a missing token. */
+export interface Stop {
+  readonly reason: SenderHold["reason"] | "proxy" | "gone";
+  /** When a request may start if nothing else happens; infinite if something has to happen first. */
+  readonly untilMs: number;
 }
 
 /** The gates when all endpoints are available. */
@@ -256,7 +263,7 @@ function waitedFor(
   gates: Gates,
   nowMs: number,
 ): Waited {
-  const still = holdCause(destination) ?? gates.stopped(nowMs);
+  const still = holdCause(destination) ?? gates.stopped(nowMs)?.reason ?? null;
   if (still !== null) return still;
   if (endpoints.some(({ key }) => gates.onHoldUntilMs(key, nowMs) > nowMs)) return "retry-after";
   if (endpoints.some(({ key }) => gates.isFailing(key))) return "circuit-open";

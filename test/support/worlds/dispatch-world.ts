@@ -5,7 +5,7 @@ import type { MessageId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
 import type { Attempted } from "../../../src/router/deliver/attempt.ts";
-import { Dispatcher, type Parts } from "../../../src/router/deliver/dispatcher.ts";
+import { Dispatcher, type DispatchPorts } from "../../../src/router/deliver/dispatcher.ts";
 import type { Replacement } from "../../../src/router/deliver/follow-up-record.ts";
 import type { OwnedPartition } from "../../../src/router/deliver/in-flight.ts";
 import type { RequestResult } from "../../../src/router/destinations/port.ts";
@@ -16,7 +16,7 @@ import { deliveryOf } from "../build/webhook-destination.ts";
 
 export const START_MS = 1_800_000_000_000;
 
-export const UNOBSERVED: Parts["observer"] = {
+export const UNOBSERVED: DispatchPorts["observer"] = {
   owned: () => undefined,
   took: () => undefined,
   left: () => undefined,

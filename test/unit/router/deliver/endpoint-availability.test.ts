@@ -249,7 +249,7 @@ test("if all endpoints are gone, the destination is on hold since the last one i
   const { made, responds } = goneGates();
   responds(KEY, GONE, NOW_MS)();
   responds(OTHER, GONE, NOW_MS + 10)();
-  expect(made.stopped(NOW_MS + 10)).toBe("gone");
+  expect(made.stopped(NOW_MS + 10)?.reason).toBe("gone");
   expect(made.hold(NOW_MS + 10)).toEqual({ reason: "gone", sinceMs: NOW_MS + 10, untilMs: null });
 });
 
@@ -274,7 +274,7 @@ test("the topic decides: a record that is removed lets requests start, and one t
     { unavailable: { reason: "gone", sinceMs: NOW_MS - MINUTE_MS, untilMs: null } },
     { unavailable: null },
   ]);
-  expect(made.stoppedUntilMs(NOW_MS)).toBeNull();
+  expect(made.stopped(NOW_MS)).toBeNull();
   made.update([KEY, OTHER], 4);
   expect(made.admit(KEY, NOW_MS, "queue")).not.toBeNull();
   responds(KEY, GONE, NOW_MS)();
@@ -291,7 +291,7 @@ test("another URL gets requests, and the URL that was replaced is still gone whe
   made.update([OTHER], 4, gone);
   expect(made.hold(NOW_MS)).toBeNull();
   made.update([KEY], 4, gone);
-  expect(made.stopped(NOW_MS)).toBe("gone");
+  expect(made.stopped(NOW_MS)?.reason).toBe("gone");
 });
 
 test("if the record cannot be written, this process asks again after a minute", () => {
@@ -300,7 +300,7 @@ test("if the record cannot be written, this process asks again after a minute", 
   responds(OTHER, GONE, NOW_MS + 10)();
   // Settings that change meanwhile end nothing.
   made.update([KEY, OTHER], 4);
-  expect(made.stoppedUntilMs(NOW_MS + 10)).toBe(NOW_MS + MINUTE_MS);
+  expect(made.stopped(NOW_MS + 10)?.untilMs).toBe(NOW_MS + MINUTE_MS);
   expect(made.isGone(KEY, NOW_MS + MINUTE_MS - 1)).toBe(true);
   responds(KEY, GONE, NOW_MS + MINUTE_MS)();
   expect(reported.map(([, atMs]) => atMs - NOW_MS)).toEqual([0, 10, MINUTE_MS]);

@@ -65,7 +65,8 @@ const asked = (...keys: readonly EndpointKey[]): Partial<Gates> => ({
 });
 const gone = (...keys: readonly EndpointKey[]): Partial<Gates> => ({
   isGone: (key) => keys.includes(key),
-  stopped: () => (keys.length === URLS.length ? "gone" : null),
+  stopped: () =>
+    keys.length === URLS.length ? { reason: "gone", untilMs: Number.POSITIVE_INFINITY } : null,
 });
 
 test("a record that lacks a header is no delivery", () => {

@@ -1,0 +1,139 @@
+/**
+ * Ends the deliveries of a destination, after an attempt or without one. Deliveries that are canceled
+ * (`control/early-release.ts`) end here, too.
+ *
+ *   a delivery                           its offset counts as processed     if the process crashes before that
+ *   is accepted                          immediately                        it is attempted again
+ *   belongs to a suppressed user         immediately                        that is decided again
+ *   is replaced by other records:        when the brokers have              it continues twice: here, and from
+ *   a retry or dead letters              acknowledged all of them; its      those records that were written
+ *                                        key and slot are free before that
+ *   is canceled                          the same, with a dead letter       the same
+ *   is replaced by records that can no   never: the next owner of the       the same
+ *   longer be written                    partition reads it again
+ */
+
+import { readDelivery } from "../../domain/delivery.ts";
+import type { DestinationId } from "../../domain/ids.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import { cancelledText, cancelOf } from "../control/early-release.ts";
+import type { EarlyRelease } from "../control/operator-actions.ts";
+import type { AttemptTrace } from "./attempt-trace.ts";
+import type { Decision, Output } from "./decide.ts";
+import {
+  type DeadLetterTopics,
+  deadLetter,
+  type FollowUpWriter,
+  type Replacement,
+  replacement,
+} from "./follow-up-record.ts";
+import type { Call, InFlight } from "./in-flight.ts";
+import type { Queue } from "./queue.ts";
+import type { SlotScheduler } from "./slot-scheduler.ts";
+
+export class Completions {
+  readonly #destination: DestinationId;
+  readonly #topics: DeadLetterTopics;
+  readonly #writer: FollowUpWriter;
+  readonly #queue: Queue;
+  readonly #slots: SlotScheduler;
+  /** The cancellations in force. Replaced by `update`. */
+  #cancellations: readonly EarlyRelease[] = [];
+
+  constructor(
+    destination: DestinationId,
+    topics: DeadLetterTopics,
+    writer: FollowUpWriter,
+    queue: Queue,
+    slots: SlotScheduler,
+  ) {
+    this.#destination = destination;
+    this.#topics = topics;
+    this.#writer = writer;
+    this.#queue = queue;
+    this.#slots = slots;
+  }
+
+  /** Carries out the decision after an attempt. @param trace links the records that replace the delivery to it. */
+  settle({ item }: Call, { outputs }: Decision, trace: AttemptTrace | null, nowMs: number): void {
+    if (outputs.length === 0) {
+      this.#processed(item);
+      return;
+    }
+    this.replace(item, outputs, nowMs, trace?.follow(item.record));
+    item.owner.leave();
+  }
+
+  /** @param record the record with which the replacements are created, if it is not the delivery's own. */
+  replace(item: InFlight, outputs: readonly Output[], nowMs: number, record = item.record): void {
+    this.#write(
+      item,
+      outputs.map((output) => replacement(output, record, this.#topics, nowMs)),
+    );
+  }
+
+  /** Replaces a record that is not a valid delivery. */
+  refuse(item: InFlight, error: string, nowMs: number): void {
+    this.#write(item, [deadLetter(item.record, "invalid-call", error, this.#topics, nowMs)]);
+  }
+
+  /** Ends a delivery that needs no attempt. */
+  skip(item: InFlight): void {
+    item.owner.begin();
+    this.#processed(item);
+  }
+
+  /** Returns true if deliveries that wait may be canceled. */
+  update(earlyReleases: readonly EarlyRelease[]): boolean {
+    this.#cancellations = earlyReleases.filter(({ kind }) => kind === "cancel");
+    return this.#cancellations.length > 0;
+  }
+
+  isCancelled({ record }: InFlight): boolean {
+    return this.#cancelOf(record) !== null;
+  }
+
+  /** Ends the delivery if it is canceled. Returns false if it is not. */
+  cancel(item: InFlight, nowMs: number): boolean {
+    const cancel = this.#cancelOf(item.record);
+    if (cancel === null) return false;
+    const error = cancelledText(cancel);
+    this.#write(item, [deadLetter(item.record, "cancelled", error, this.#topics, nowMs)]);
+    return true;
+  }
+
+  #cancelOf(record: IncomingRecord): EarlyRelease | null {
+    if (this.#cancellations.length === 0) return null;
+    const read = readDelivery(record);
+    if (read.kind === "invalid") return null;
+    const { receivedAtMs, attempt, firstAttemptAtMs } = read.delivery;
+    return cancelOf(this.#cancellations, {
+      // The topic decides the destination, because the record's headers may name another one.
+      destination: this.#destination,
+      timestampMs: record.timestampMs,
+      receivedAtMs,
+      firstAttemptAtMs: attempt > 0 ? firstAttemptAtMs : null,
+    });
+  }
+
+  #processed(item: InFlight): void {
+    this.#queue.end(item);
+    item.owner.finish(item.record.offset);
+  }
+
+  /** Replaces the delivery with other records. The next delivery with its key may start. */
+  #write(item: InFlight, replacements: readonly Replacement[]): void {
+    const { owner } = item;
+    // Unlike the record, this object stays in memory until the write completes.
+    const { offset } = item.record;
+    owner.begin();
+    for (const each of replacements) {
+      if (each.kind === "retry") this.#slots.expectRetry(each.dueAtMs);
+    }
+    this.#queue.end(item);
+    this.#writer.write(replacements, (isWritten) => {
+      if (isWritten) owner.finish(offset);
+      else owner.leave();
+    });
+  }
+}
