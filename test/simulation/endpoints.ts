@@ -100,7 +100,7 @@ export class Endpoints {
         if (!process.alive) return;
         if (this.#isProxyDown(destination)) {
           const durationMs = this.#random.pick([1, this.#random.integer(1, TIMEOUT_MS)]);
-          respond({ kind: "not-sent", error: "the proxy is down", durationMs }, done);
+          respond({ kind: "not-sent", proxy: "p:1", error: "the proxy is down", durationMs }, done);
           return;
         }
         const calls = callsOf(request.headers);

@@ -64,6 +64,12 @@ export function proxyName(url: string): string {
 /** A failure of the proxy. The message is a sentence that names the proxy, and contains no secrets. */
 export class ProxyError extends Error {
   override readonly name = "ProxyError";
+  readonly proxy: string;
+
+  constructor(proxy: string, what: string) {
+    super(`the proxy ${proxy} ${what}`);
+    this.proxy = proxy;
+  }
 }
 
 type Coded = Error & { readonly code?: unknown };
@@ -139,7 +145,7 @@ export class Tunnel {
   }
 
   #error(what: string): ProxyError {
-    return new ProxyError(`the proxy ${this.proxy.name} ${what}`);
+    return new ProxyError(this.proxy.name, what);
   }
 }
 

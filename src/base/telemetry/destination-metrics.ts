@@ -15,6 +15,14 @@ export const DESTINATION_METRICS = {
     help: "Unix time at which the hold of a destination began; 0 if it is not on hold.",
     isSparse: true,
   },
+  destinationProxyFailing: {
+    name: "switchyard_destination_proxy_failing",
+    type: "gauge",
+    labels: ["destination", "proxy"],
+    help:
+      "1 while a destination is on hold because this proxy fails; the label is the host and the " +
+      "port. Absent otherwise.",
+  },
   destinationFailingSince: {
     name: "switchyard_destination_failing_since_timestamp_seconds",
     type: "gauge",

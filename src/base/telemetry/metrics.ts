@@ -108,7 +108,9 @@ export const METRICS = {
     name: "switchyard_delivery_requests_total",
     type: "counter",
     labels: ["destination", "outcome"],
-    help: "HTTP requests by outcome: 2xx, 3xx, 4xx, 429, 5xx, or the reason why there was no response.",
+    help:
+      "HTTP requests by outcome: 2xx, 3xx, 4xx, 429, 5xx, the reason why there was no response, or " +
+      "what was missing to send it: proxy, token.",
     inStatus: true,
   },
   batchResponsesUnreadable: {

@@ -171,7 +171,7 @@ function attributesOf(record: IncomingRecord, delivery: Delivery, group: string)
 
 function endRequest(span: Span, result: RequestResult, endMs: number): void {
   if (result.kind === "not-sent") {
-    span.end(endMs, "proxy");
+    span.end(endMs, result.proxy === null ? "token" : "proxy");
     return;
   }
   if (result.kind === "no-response") {

@@ -25,7 +25,8 @@
  *   with several endpoints that all must     in one synchronous step, when the last round ends, because one request can
  *   accept                                   concern deliveries of several rounds
  *
- *   the proxy fails before a request is sent (`NotSent`)   the delivery
+ *   the proxy fails before a request is sent, or its       the delivery
+ *   token ends (`NotSent`)
  *   and no endpoint got a request                          is put back as it was: no attempt is counted, and its retry
  *                                                          window does not start
  *   but another endpoint got a request                     is decided, and the endpoint counts as skipped
@@ -241,7 +242,7 @@ export class Attempt {
     this.#isUnsent = true;
     ports.observer.requested(result, false);
     for (const call of this.#calls) add(call, [skipped(endpoint)]);
-    limits.gates.notSent(endpoint.key, ticket, result.error, nowMs);
+    limits.gates.notSent(endpoint.key, ticket, result, nowMs);
   }
 
   #settle(endpoint: Endpoint, ticket: Ticket, result: SendResult, nowMs: number): void {

@@ -31,7 +31,7 @@ import type { Endpoint } from "../../domain/destination.ts";
 import type { CircuitState } from "../../domain/destination-status.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
 import type { EndpointNews } from "../control/operator-actions.ts";
-import type { Outcome, Readiness } from "../destinations/port.ts";
+import type { NotSent, Outcome, Readiness } from "../destinations/port.ts";
 import { CircuitBreaker, type Ticket, type Turn } from "./circuit-breaker.ts";
 import { type DestinationHold, EndpointGate, isWithin } from "./endpoint-gate.ts";
 import type { Gates, Stop } from "./prepare.ts";
@@ -225,16 +225,18 @@ export class EndpointGates implements Gates {
     return admission.ticket;
   }
 
-  /**
-   * Call instead of `settle` for an admitted request that was not sent, because the proxy in front of the endpoint failed.
-   */
-  notSent(endpoint: EndpointKey, ticket: Ticket, error: string, nowMs: number): void {
+  /** Call instead of `settle` for an admitted request that was not sent. */
+  notSent(endpoint: EndpointKey, ticket: Ticket, { proxy, error }: NotSent, nowMs: number): void {
     const gate = this.#find(endpoint);
     if (gate === undefined) return;
     const state = gate.breaker.withdraw(ticket);
     if (state !== null) this.#observer.circuitChanged(endpoint, state);
+    if (proxy === null) {
+      gate.proxy.ended();
+      return;
+    }
     const before = gate.proxy.failure(nowMs);
-    const forMs = gate.proxy.failed(error, nowMs);
+    const forMs = gate.proxy.failed({ proxy, error }, nowMs);
     if (forMs === null) return;
     if (before?.error !== error) this.#observer.proxyChanged(endpoint, error);
     this.#observer.tell(endpoint, { news: "proxy-fails", forMs });

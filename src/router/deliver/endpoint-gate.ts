@@ -29,6 +29,8 @@ export interface DestinationHold extends Omit<HoldCause, "reason"> {
   readonly reason: HoldReason;
   /** If the reason is a missing token or a proxy, what failed. */
   readonly error?: string | null;
+  /** If the reason is a proxy, its host and port. */
+  readonly proxy?: string;
 }
 
 export class EndpointGate {
@@ -113,8 +115,7 @@ export class EndpointGate {
     if (goneSinceMs !== null) return { reason: "gone", sinceMs: goneSinceMs, untilMs: null };
     const failure = this.proxy.failure(nowMs);
     if (failure !== null) {
-      const { sinceMs, untilMs, error } = failure;
-      return { reason: "proxy", sinceMs, untilMs: Math.max(untilMs, nowMs), error };
+      return { ...failure, reason: "proxy", untilMs: Math.max(failure.untilMs, nowMs) };
     }
     const untilMs = this.askedUntilMs(nowMs);
     const openSinceMs = this.breaker.openSinceMs(nowMs);

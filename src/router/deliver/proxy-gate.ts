@@ -7,6 +7,7 @@
  *   is not sent, as the probe                   the next probe is due after twice as long, at most 8 s after this one
  *                                               started
  *   gets beyond the proxy, as the probe         the gate opens
+ *   is not sent for another reason              none; if it was the probe, the next one is due now
  *   had started before the gate closed          its result changes nothing; no probe starts before it has ended
  *
  *   the settings change, or a request to        the next probe is due now
@@ -38,6 +39,8 @@ const IDLE_AFTER_MS = 1_000;
 
 interface ProxyFailure {
   readonly sinceMs: number;
+  /** The host and the port of the proxy. */
+  readonly proxy: string;
   readonly error: string;
 }
 
@@ -75,15 +78,21 @@ export class ProxyGate {
   }
 
   /** Call when a request was not sent. Returns the time until the next probe; null if the result changes nothing. */
-  failed(error: string, nowMs: number): number | null {
+  failed({ proxy, error }: Omit<ProxyFailure, "sinceMs">, nowMs: number): number | null {
     this.#inProgress = Math.max(0, this.#inProgress - 1);
     if (this.#failure !== null && !this.#isProbing) return null;
     if (this.#failure === null) this.#probedAtMs = nowMs;
     this.#waitMs = this.#failure === null ? FIRST_WAIT_MS : Math.min(2 * this.#waitMs, WAIT_MAX_MS);
-    this.#failure = { sinceMs: this.#failure?.sinceMs ?? nowMs, error };
+    this.#failure = { sinceMs: this.#failure?.sinceMs ?? nowMs, proxy, error };
     this.#untilMs = Math.max(nowMs, this.#probedAtMs + this.#waitMs);
     this.#isProbing = false;
     return this.#untilMs - nowMs;
+  }
+
+  /** Call when a request ended that was not sent to the proxy. If it was the probe, the next probe is due now. */
+  ended(): void {
+    this.#inProgress = Math.max(0, this.#inProgress - 1);
+    this.#isProbing = false;
   }
 
   /** Call when a request got beyond the proxy. Returns true if the gate opens. */

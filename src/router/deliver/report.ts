@@ -306,13 +306,26 @@ export class Report implements PartitionObserver, AttemptObserver, EndpointObser
     const heldSince = metrics.destinationOnHoldSince.bind(labels);
     const failingSince = metrics.destinationFailingSince.bind(labels);
     const lastAccepted = metrics.destinationLastAccepted.bind(labels);
-    return metrics.onScrape(() => {
-      const now = hold();
+    let failing: string | undefined;
+    const show = (now: DestinationHold | null, failingSinceMs: number | null) => {
       for (const [at, gauge] of held.entries()) gauge.set(HOLD_REASONS[at] === now?.reason ? 1 : 0);
       heldSince.set((now?.sinceMs ?? 0) / 1_000);
-      failingSince.set((this.health.failingSinceMs(clock.nowMs()) ?? 0) / 1_000);
+      failingSince.set((failingSinceMs ?? 0) / 1_000);
+      const proxy = now?.proxy;
+      if (failing !== undefined && failing !== proxy)
+        metrics.destinationProxyFailing.remove({ destination, proxy: failing });
+      if (proxy !== undefined) metrics.destinationProxyFailing.bind({ destination, proxy }).set(1);
+      failing = proxy;
+    };
+    const end = metrics.onScrape(() => {
+      show(hold(), this.health.failingSinceMs(clock.nowMs()));
       lastAccepted.set((this.health.acceptedAtMs ?? 0) / 1_000);
     });
+    return () => {
+      end();
+      // The series stay if the destination gets another type.
+      show(null, null);
+    };
   }
 }
 
@@ -333,7 +346,7 @@ function logAttempt(log: Log, attempt: Attempted, isSampled: () => boolean): voi
 
 /** The `outcome` label of the metric for requests. */
 export function outcomeClass(result: RequestResult): string {
-  if (result.kind === "not-sent") return "proxy";
+  if (result.kind === "not-sent") return result.proxy === null ? "token" : "proxy";
   if (result.kind === "no-response") return result.cause;
   return result.status === 429 ? "429" : `${Math.floor(result.status / 100)}xx`;
 }

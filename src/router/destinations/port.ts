@@ -305,12 +305,14 @@ export type SendResult =
     };
 
 /**
- * Nothing of the request reached the endpoint, because a proxy in front of it failed. It counts as no attempt, and the
- * deliveries wait.
+ * Nothing of the request reached the endpoint, because a proxy in front of it failed, or because its token has ended and
+ * there is no other. It counts as no attempt, and the deliveries wait.
  */
 export interface NotSent {
   readonly kind: "not-sent";
-  /** A sentence that names the proxy, and contains no secrets. */
+  /** The host and the port of the proxy; null if a token is missing. */
+  readonly proxy: string | null;
+  /** A sentence that names the proxy or the token endpoint, and contains no secrets. */
   readonly error: string;
   readonly durationMs: number;
 }

@@ -11,6 +11,9 @@
  *   request is sent
  *   is anything else                                 that response counts
  *
+ * If a token ends between `isReady` and the request, the request waits for another one. If there is none, it is not
+ * sent, which counts as no attempt.
+ *
  * Both requests belong to the same attempt, whose duration also includes the wait for the token. Destinations with
  * the same `auth`, `tls` and `proxy` share a token. If a proxy fails before a token request is sent, there is no token,
  * and the reason names the proxy. The address and the certificate of the token endpoint are checked in the
@@ -231,8 +234,12 @@ export class Authorized implements HttpConnections, Readiness {
   /** Sends a request whose token has reached the end of its lifetime since `isReady` returned true. */
   async #sendLate(exchange: Exchange, keeper: TokenKeeper | undefined): Promise<void> {
     const token = (await keeper?.obtain()) ?? null;
-    if (keeper === undefined || token === null || this.#isClosed) exchange.done(NO_TOKEN);
-    else this.#sendFirst(exchange, keeper, token);
+    if (keeper !== undefined && token !== null && !this.#isClosed) {
+      this.#sendFirst(exchange, keeper, token);
+      return;
+    }
+    const error = keeper?.hold()?.error ?? "the token has ended, and there is no other";
+    exchange.done({ kind: "not-sent", proxy: null, error, durationMs: 0 });
   }
 
   #sendFirst(exchange: Exchange, keeper: TokenKeeper, token: string): void {
@@ -305,8 +312,6 @@ interface First {
   readonly startedAtMs: number;
   readonly result: SendResult;
 }
-
-const NO_TOKEN: SendResult = { kind: "no-response", cause: "other", durationMs: 0 };
 
 const STEPS = ["openedMs", "lookedUpMs", "connectedMs", "securedMs", "sentMs", "headMs"] as const;
 

@@ -243,8 +243,8 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   #breakOff(cause: Cause, error: Error | null): void {
     const unsent = error instanceof ProxyError ? error : this.#kept.socket?.tunnel?.overdue();
     if (unsent != null) {
-      const { message } = unsent;
-      this.#settle({ kind: "not-sent", error: message, durationMs: this.#durationMs() }, "drop");
+      const { proxy, message: error } = unsent;
+      this.#settle({ kind: "not-sent", proxy, error, durationMs: this.#durationMs() }, "drop");
       return;
     }
     const head = this.#status === 0 ? (this.#kept.socket?.head.read() ?? null) : null;

@@ -26,7 +26,8 @@ function after(...texts: readonly string[]): string | null {
 }
 
 const HEAD = "HTTP/1.1 200 OK\r\n";
-const P = "the proxy proxy.example.com:3128";
+const NAME = "proxy.example.com:3128";
+const P = `the proxy ${NAME}`;
 const ODD = `${P} sent something other than a response to CONNECT`;
 const TOO_MUCH = `${P} sent too much before the end of its response`;
 
@@ -68,7 +69,7 @@ test.each([
   ["EHOSTUNREACH", "cannot be reached (EHOSTUNREACH)"],
 ])("before the connection: %s", (code, text) => {
   const ended = tunnel().ended(Object.assign(new Error("x"), { code }));
-  expect(ended).toEqual(new ProxyError(`${P} ${text}`));
+  expect(ended).toEqual(new ProxyError(NAME, text));
 });
 
 test("an end during TLS, before the response, and when the tunnel is open", () => {
@@ -105,6 +106,6 @@ test("credentials are sent only if there are some, and an IPv6 address is in bra
     "CONNECT [2001:db8::2]:8443 HTTP/1.1\r\nHost: [2001:db8::2]:8443\r\n\r\n",
   );
   expect(to.take(Buffer.from("HTTP/1.1 407 X\r\n\r\n"))).toEqual(
-    new ProxyError(`${P} requires credentials (407)`),
+    new ProxyError(NAME, "requires credentials (407)"),
   );
 });

@@ -120,6 +120,31 @@ describe("with 1,000 destinations", () => {
   });
 });
 
+test("the proxy that fails has a series as long as the hold lasts, and nothing of it stays after a stop", async () => {
+  const metrics = createMetrics();
+  const deps = { metrics, clock: CLOCK, log: new LogLines().log };
+  let hold: Parameters<Report["watch"]>[0] = () => null;
+  const report = new Report(deps, webhookDestination({}), { sender: SENDER, group: "" });
+  const end = report.watch(() => hold());
+  const failing = async () => (await metrics.text()).match(/^switchyard_\w+_proxy_failing.*$/gm);
+  const onHold = async () =>
+    (await metrics.text()).match(/^switchyard_destination_on_hold(_since\w+)?\{.* [1-9]\d*$/gm);
+  const series = (proxy: string) => [
+    `switchyard_destination_proxy_failing{destination="crm",proxy="${proxy}"} 1`,
+  ];
+  expect(await failing()).toBeNull();
+  for (const proxy of ["old:3128", "new:3128"]) {
+    hold = () => ({ ...HOLD, reason: "proxy", proxy });
+    expect(await failing()).toEqual(series(proxy));
+  }
+  hold = () => HOLD;
+  expect(await failing()).toBeNull();
+  hold = () => ({ ...HOLD, reason: "proxy", proxy: "new:3128" });
+  expect([await failing(), (await onHold())?.length]).toEqual([series("new:3128"), 2]);
+  end();
+  expect([await failing(), await onHold()]).toEqual([null, null]);
+});
+
 describe("the busiest", () => {
   const requested = (outcome: string, from: number, to: number, count: number) =>
     Array.from({ length: to - from }, (_, at) => {

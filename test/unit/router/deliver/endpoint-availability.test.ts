@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { endpointKey } from "../../../../src/domain/destination.ts";
 import type { EndpointKey } from "../../../../src/domain/ids.ts";
 import { EndpointGates } from "../../../../src/router/deliver/endpoint-availability.ts";
-import type { SendResult } from "../../../../src/router/destinations/port.ts";
+import type { NotSent, SendResult } from "../../../../src/router/destinations/port.ts";
 import { judge } from "../../../../src/router/destinations/webhook/judge.ts";
 import { UNOBSERVED } from "../../../support/worlds/dispatch-world.ts";
 
@@ -306,13 +306,15 @@ test("if the record cannot be written, this process asks again after a minute", 
   expect(reported.map(([, atMs]) => atMs - NOW_MS)).toEqual([0, 10, MINUTE_MS]);
 });
 
+const PROXY_FAILS: NotSent = { kind: "not-sent", proxy: "p:1", error: "p:1 fails", durationMs: 1 };
+
 test("a failure of the proxy is reported with the time until its probe, the start of the probe, and its success", () => {
   const { reported, made, accept } = progressOutput();
-  made.notSent(KEY, made.admit(KEY, NOW_MS, "queue") ?? -1, "the proxy p:1 fails", NOW_MS);
+  made.notSent(KEY, made.admit(KEY, NOW_MS, "queue") ?? -1, PROXY_FAILS, NOW_MS);
   expect(made.admit(KEY, NOW_MS + 999, "queue")).toBe(null);
   const probe = made.admit(KEY, NOW_MS + 1_000, "queue") ?? -1;
   expect(reported).toEqual(["proxy-fails 1000", "proxy-fails 5000"]);
-  made.notSent(KEY, probe, "the proxy p:1 fails", NOW_MS + 1_000);
+  made.notSent(KEY, probe, PROXY_FAILS, NOW_MS + 1_000);
   accept(NOW_MS + 3_000);
   accept(NOW_MS + 3_001);
   expect(reported.slice(2)).toEqual(["proxy-fails 2000", "proxy-fails 5000", "proxy-works"]);

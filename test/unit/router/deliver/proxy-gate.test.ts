@@ -8,12 +8,15 @@ import type {
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
 import { DispatchWorld, recordAt } from "../../../support/worlds/dispatch-world.ts";
 
-const ERROR = "the proxy proxy.example.com:3128 refused the connection";
+const FAILURE = {
+  proxy: "proxy.example.com:3128",
+  error: "the proxy proxy.example.com:3128 refused the connection",
+};
 
 function closed(): ProxyGate {
   const gate = new ProxyGate();
   gate.start(0);
-  expect(gate.failed(ERROR, 0)).toBe(1_000);
+  expect(gate.failed(FAILURE, 0)).toBe(1_000);
   return gate;
 }
 
@@ -27,9 +30,9 @@ test("probes are due after 1, 2, 4 and then every 8 s, one at a time", () => {
     expect(gate.start(nowMs)).toBe(5_000);
     expect(gate.isClosed(nowMs)).toBe(true);
     expect(gate.closedUntilMs(nowMs)).toBe(Number.POSITIVE_INFINITY);
-    gate.failed(ERROR, nowMs);
+    gate.failed(FAILURE, nowMs);
   }
-  expect(gate.failure(nowMs)).toEqual({ sinceMs: 0, error: ERROR, untilMs: nowMs + 8_000 });
+  expect(gate.failure(nowMs)).toEqual({ ...FAILURE, sinceMs: 0, untilMs: nowMs + 8_000 });
 });
 
 test("probes of a proxy that hangs start 8 s after one another, although each takes 5 s", () => {
@@ -42,30 +45,30 @@ test("probes of a proxy that hangs start 8 s after one another, although each ta
   ] as const) {
     expect(gate.isClosed(atMs)).toBe(false);
     gate.start(atMs);
-    expect(gate.failed(ERROR, atMs + 5_000)).toBe(leftMs);
+    expect(gate.failed(FAILURE, atMs + 5_000)).toBe(leftMs);
   }
 });
 
 test("a probe that passes opens the gate, and the next failure starts with 1 s again", () => {
   const gate = closed();
   gate.start(1_000);
-  gate.failed(ERROR, 1_000);
+  gate.failed(FAILURE, 1_000);
   gate.start(3_000);
   expect(gate.passed()).toBe(true);
   expect(gate.failure(3_000)).toBe(null);
   expect(gate.isClosed(3_000)).toBe(false);
-  expect(gate.failed(ERROR, 4_000)).toBe(1_000);
+  expect(gate.failed(FAILURE, 4_000)).toBe(1_000);
 });
 
 test("requests that started before the gate closed change nothing, and delay the probe until they have ended", () => {
   const gate = new ProxyGate();
   for (let request = 0; request < 3; request += 1) gate.start(0);
-  gate.failed(ERROR, 0);
+  gate.failed(FAILURE, 0);
   expect(gate.closedUntilMs(4_000)).toBe(Number.POSITIVE_INFINITY);
-  expect(gate.failed("another", 4_000)).toBe(null);
+  expect(gate.failed({ ...FAILURE, error: "another" }, 4_000)).toBe(null);
   expect(gate.passed()).toBe(false);
   expect(gate.isClosed(4_000)).toBe(false);
-  expect(gate.failure(1_500)).toEqual({ sinceMs: 0, error: ERROR, untilMs: 1_000 });
+  expect(gate.failure(1_500)).toEqual({ ...FAILURE, sinceMs: 0, untilMs: 1_000 });
 });
 
 test("the next probe is due at once when something has changed", () => {
@@ -76,7 +79,7 @@ test("the next probe is due at once when something has changed", () => {
 
 test("a probe that nothing waits for ends the hold, but not the gate", () => {
   const gate = closed();
-  expect(gate.failure(2_000)).toMatchObject({ error: ERROR });
+  expect(gate.failure(2_000)).toMatchObject(FAILURE);
   expect(gate.failure(2_001)).toBe(null);
   expect(gate.start(60_000)).toBe(5_000);
   expect(gate.failure(60_001)).toMatchObject({ sinceMs: 0 });
@@ -104,7 +107,7 @@ test("reports do not close an open gate, do not end a probe, and open a closed g
   gate.heardFailure(1_000, 0);
   expect(gate.isClosed(0)).toBe(false);
   expect(gate.heardSuccess()).toBe(false);
-  gate.failed(ERROR, 0);
+  gate.failed(FAILURE, 0);
   gate.start(1_000);
   gate.heardFailure(1_000, 1_000);
   expect(gate.closedUntilMs(1_000)).toBe(Number.POSITIVE_INFINITY);
@@ -114,11 +117,11 @@ test("reports do not close an open gate, do not end a probe, and open a closed g
 
 test("a clock that was set back does not keep the gate closed", () => {
   const gate = new ProxyGate();
-  gate.failed(ERROR, 100_000);
+  gate.failed(FAILURE, 100_000);
   expect(gate.isClosed(0)).toBe(false);
 });
 
-const NOT_SENT: NotSent = { kind: "not-sent", error: ERROR, durationMs: 1 };
+const NOT_SENT: NotSent = { kind: "not-sent", ...FAILURE, durationMs: 1 };
 const ACCEPTED: SendResult = { kind: "response", status: 200, retryAfter: null, durationMs: 1 };
 const FAILED: SendResult = { ...ACCEPTED, status: 503 };
 
@@ -137,7 +140,7 @@ test("while the proxy fails, deliveries wait without an attempt, and then go in 
     reason: "proxy",
     sinceMs: world.nowMs,
     untilMs: world.nowMs + 1_000,
-    error: ERROR,
+    ...FAILURE,
   });
   for (let probes = 1; probes <= 5; probes += 1) {
     world.advance(8_000);
@@ -153,6 +156,20 @@ test("while the proxy fails, deliveries wait without an attempt, and then go in 
   expect(world.calls.slice(before)).toEqual([["0"], ["1"], ["2"], ["3"], ["4"]]);
   expect(world.attempted.map(({ delivery }) => delivery.attempt)).toEqual([0, 0, 0, 0, 0]);
   expect(world.finished).toHaveLength(5);
+});
+
+test("a request without a token is no attempt, and does not tell whether the proxy works", () => {
+  const world = new DispatchWorld(webhookDestination({ concurrency: 1 }));
+  const noToken: NotSent = { ...NOT_SENT, proxy: null, error: "no token" };
+  world.fetched(range(1)).respond(noToken);
+  expect([world.work.hold(), world.open.length]).toEqual([null, 1]);
+  world.respond(NOT_SENT).advance(1_000).respond(noToken);
+  expect(world.work.hold()).toMatchObject({ reason: "proxy", ...FAILURE });
+  world.respond(ACCEPTED);
+  expect(world.work.hold()).toBe(null);
+  expect(world.calls).toEqual([["0"], ["0"], ["0"], ["0"]]);
+  expect(world.attempted.map(({ delivery }) => delivery.attempt)).toEqual([0]);
+  expect([world.finished, world.written]).toEqual([["0/0"], []]);
 });
 
 test("new settings are tried with the next request, while a probe in progress goes on", () => {

@@ -94,6 +94,38 @@ test("a delivery that was attempted keeps its window while there is no token", a
   expect(new Set(world.http.sent.map(tokenOf))).toEqual(new Set(["t1"]));
 });
 
+test("a token that ends between the parts of a batch costs no attempt", async () => {
+  let isUp = true;
+  const batch = {
+    calls: 2,
+    bytes: 4_096,
+    waitMs: 10,
+    format: "array",
+    responses: "whole",
+  } as const;
+  const limited = { concurrency: 1, requestsPerSecond: 1 / 4_000, batch };
+  const { world, append, hold } = await worldOf(
+    (earlier) => (isUp ? `t${earlier + 1}` : 503),
+    (sent) => (idOf(sent).includes(",") ? 400 : 200),
+    [webhookDestination({ ...DESTINATION, urls: ["http://crm.test/"], ...limited })],
+  );
+  append("m0", "m1");
+  await world.settle(1_000);
+  isUp = false;
+  await world.settle(3 * HOUR_MS);
+  expect(hold()?.reason).toBe("token");
+  expect([world.http.sent.map(tokenOf), world.attempts()]).toEqual([["t1"], []]);
+  isUp = true;
+  await world.settle(6 * HOUR_MS);
+  expect(world.attempts()).toMatchObject([
+    { messageId: "m0", attempt: 1, decision: "accepted" },
+    { messageId: "m1", attempt: 1, decision: "accepted" },
+  ]);
+  expect(await world.metrics.text()).toContain(
+    'switchyard_delivery_requests_total{destination="crm",outcome="token"} 1\n',
+  );
+});
+
 test("a destination whose endpoint rejects the token does not put others with the same token on hold", async () => {
   const other = webhookDestination({ id: "other", urls: ["http://other.test/"], auth: AUTH });
   const { world, append, deliver } = await worldOf(
