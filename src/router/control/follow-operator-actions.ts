@@ -79,6 +79,7 @@ export function followOperatorActions(
     earlyReleasesOf: (destination) => following.operations.earlyReleasesOf(destination),
     earlyReleases: () => following.operations.earlyReleases(),
     goneOf: (destination) => following.operations.goneOf(destination),
+    overGone: (...of) => following.operations.overGone(...of),
     releasedThrough: (...place) => following.operations.releasedThrough(...place),
     onChange: (listener) => following.listen(listener),
     onNews: (listener) => following.hear(listener),

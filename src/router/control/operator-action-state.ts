@@ -21,6 +21,7 @@ import { isReleasedBy, type Releasable } from "./early-release.ts";
 import {
   type EarlyRelease,
   type EndpointNews,
+  goneKey,
   type OperatorAction,
   type Pause,
   PROCESS_KNOWN_MS,
@@ -36,8 +37,17 @@ const EARLY_RELEASE_KEPT_MS = 7 * 86_400_000;
 /** After this time, the record of a process that crashed is removed. */
 const PROCESS_KEPT_MS = 3_600_000;
 
+/**
+ * How long the record of an endpoint that is gone is kept although its URL is not configured. Another process may still
+ * have a configuration with this URL. It then sends one request to the endpoint, and the response of 410 results in a
+ * new record, so this cannot happen more often than at this interval.
+ */
+const GONE_KEPT_MS = 30 * 86_400_000;
+
 const NONE: readonly EarlyRelease[] = [];
 const NOTHING_GONE: ReadonlyMap<EndpointKey, number> = new Map();
+
+type IsConfigured = (destination: DestinationId, endpoint: EndpointKey) => boolean;
 
 /** The view of the operator actions that the stages use. */
 export interface OperatorActions {
@@ -48,6 +58,8 @@ export interface OperatorActions {
   readonly earlyReleases: () => readonly EarlyRelease[];
   /** The endpoints that responded 410, by the hash of the URL, with the time of the response. */
   readonly goneOf: (destination: DestinationId) => ReadonlyMap<EndpointKey, number>;
+  /** Keys of old records about endpoints that are gone and not configured any more. */
+  readonly overGone: (nowMs: number, isConfigured: IsConfigured) => readonly string[];
   /**
    * Returns an offset below which no record to which the early release applies is left in the partition. Returns 0 if
    * the progress is for a topic with another ID. If one of the two IDs is unknown, they count as equal.
@@ -85,6 +97,7 @@ export const NO_OPERATOR_ACTIONS: OperatorActions = {
   earlyReleasesOf: () => NONE,
   earlyReleases: () => NONE,
   goneOf: () => NOTHING_GONE,
+  overGone: () => [],
   releasedThrough: () => 0,
   onChange: () => () => undefined,
   onNews: () => () => undefined,
@@ -198,6 +211,15 @@ export class KnownOperatorActions {
 
   goneOf(destination: DestinationId): ReadonlyMap<EndpointKey, number> {
     return this.#gone.get(destination) ?? NOTHING_GONE;
+  }
+
+  overGone(nowMs: number, isConfigured: IsConfigured): readonly string[] {
+    return [...this.#gone].flatMap(([destination, endpoints]) =>
+      [...endpoints].flatMap(([endpoint, atMs]) => {
+        const isKept = nowMs - atMs <= GONE_KEPT_MS || isConfigured(destination, endpoint);
+        return isKept ? [] : goneKey(destination, endpoint);
+      }),
+    );
   }
 
   /** The destinations with a pause, an early release or an endpoint that is gone. */

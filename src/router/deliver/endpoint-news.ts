@@ -8,7 +8,11 @@
  *                                                     report for each endpoint is written after it
  *   has no permission, or the topic is not writable   the report is lost, and nothing waits for it
  *   is killed before the record is written            the same: each process still sends its own probes
- *   gets a response of 410                            a record is written that stays, also for later processes
+ *   gets a response of 410                            a record is written that stays, also for later processes;
+ *                                                     such records that are 30 days old are removed, if their URLs
+ *                                                     are not configured in this process
+ *   is killed before that                             the endpoint gets another request, whose response does the same
+ *   still has a URL whose record was removed          it gets one request, and has a record again
  *   reads its own record                              nothing
  *   reads that a proxy fails, from a process with a   nothing, because that process waits for this one
  *   higher ID
@@ -24,6 +28,7 @@ import type { OperatorActions } from "../control/operator-action-state.ts";
 import {
   type EndpointNews,
   endpointRecord,
+  forgetRecord,
   type GoneEndpoint,
   goneRecord,
 } from "../control/operator-actions.ts";
@@ -47,11 +52,21 @@ export class NewsOfEndpoints implements Disposable {
   /** The records that are not written yet: a later report replaces an earlier one. */
   readonly #unwritten = new Map<string, OutgoingRecord>();
   readonly #end: () => void;
+  readonly #overGone: (nowMs: number) => readonly string[];
   #isWriting = false;
 
-  /** @param onNews called with reports from other processes, until this object is disposed. */
-  constructor(to: TellTo, operatorActions: OperatorActions, onNews: (news: EndpointNews) => void) {
+  /**
+   * @param isConfigured true if this process sends requests to the endpoint.
+   * @param onNews called with reports from other processes, until this object is disposed.
+   */
+  constructor(
+    to: TellTo,
+    operatorActions: OperatorActions,
+    isConfigured: (destination: DestinationId, endpoint: EndpointKey) => boolean,
+    onNews: (news: EndpointNews) => void,
+  ) {
     this.#to = to;
+    this.#overGone = (nowMs) => operatorActions.overGone(nowMs, isConfigured);
     this.#end = operatorActions.onNews((news) => {
       const isLater = news.news === "proxy-fails" && news.process > to.process;
       if (news.process !== to.process && !isLater) onNews(news);
@@ -66,7 +81,9 @@ export class NewsOfEndpoints implements Disposable {
   }
 
   gone(gone: GoneEndpoint): void {
-    this.#write("endpoint", goneRecord(this.#to.topic, gone));
+    const { topic } = this.#to;
+    this.#write("endpoint", goneRecord(topic, gone));
+    for (const key of this.#overGone(gone.atMs)) this.#write("endpoint", forgetRecord(topic, key));
   }
 
   /** No news is passed on any more. What was reported is still written, as long as the producer is open. */

@@ -51,7 +51,7 @@ import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { startLimited } from "../../base/runtime/start-limited.ts";
 import { type AttemptedDestination, isAttempted } from "../../domain/destination.ts";
-import type { DestinationId } from "../../domain/ids.ts";
+import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
 import type { LiveSettings } from "../../domain/live-settings.ts";
 import { commonBytes } from "../../kafka/port.ts";
 import type { EndpointNews } from "../control/operator-actions.ts";
@@ -114,9 +114,11 @@ class Fleet {
   constructor(deps: DeliverDeps, { destinations, ...config }: DeliverConfig) {
     const { operatorActions, producer } = deps;
     const tell = { producer, topic: config.topics.operatorActions, process: randomUUID() };
+    const isConfigured = (id: DestinationId, endpoint: EndpointKey) =>
+      this.#wanted.get(id)?.endpoints.some(({ key }) => key === endpoint) ?? false;
     const news =
       operatorActions &&
-      new NewsOfEndpoints(tell, operatorActions, (reported) => this.#heard(reported));
+      new NewsOfEndpoints(tell, operatorActions, isConfigured, (reported) => this.#heard(reported));
     this.#deps = news === undefined ? deps : { ...deps, news };
     this.#endOperatorActions = deps.operatorActions?.onChange((id) =>
       this.#running.get(id)?.control(),

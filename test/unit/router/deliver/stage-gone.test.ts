@@ -1,9 +1,18 @@
 // Endpoints that respond 410 while the deliver stage runs, on a Kafka in memory.
 
 import { expect, test } from "vitest";
+import { endpointKey } from "../../../../src/domain/destination.ts";
+import type { DestinationId } from "../../../../src/domain/ids.ts";
+import { goneRecord } from "../../../../src/router/control/operator-actions.ts";
 import type { Batch } from "../../../../src/router/destinations/webhook/settings.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
-import { DeliverWorld, HOUR_MS } from "../../../support/worlds/deliver-world.ts";
+import {
+  CRM,
+  DeliverWorld,
+  HOUR_MS,
+  READ_MS,
+  topics,
+} from "../../../support/worlds/deliver-world.ts";
 import type { ScriptedResponse, Sent } from "../../../support/worlds/scripted-http.ts";
 
 const A = "http://a.test/";
@@ -99,6 +108,42 @@ test("it stays gone over a restart, and another URL gets requests", async () => 
   world.calls(1, { user });
   await world.settle(HOUR_MS);
   expect(world.sent("a.test")).toEqual(["m0"]);
+});
+
+test("a 410 removes old records of what is not configured, and a process that still has such a URL asks it once", async () => {
+  const old = "http://old.test/";
+  const removed = "removed" as DestinationId;
+  const { world, deliver, destination } = await worldOf({ urls: [A, B] }, ({ url }) =>
+    url === B ? 200 : 410,
+  );
+  const gone = (url: string, days: number, id = CRM) => {
+    const atMs = world.clock.nowMs() - days * 24 * HOUR_MS;
+    const record = { destination: id, endpoint: endpointKey(url), id: "1", atMs };
+    world.cluster.append(goneRecord(topics.operatorActions, record));
+  };
+  gone(B, 400);
+  gone(old, 31);
+  gone("http://recent.test/", 29);
+  gone(old, 31, removed);
+  await world.settle(READ_MS);
+  const left = async () => {
+    const { goneOf } = await world.control();
+    return [CRM, removed].map((id) => [...goneOf(id).keys()]);
+  };
+  const urls = (...all: readonly string[]) => all.map(endpointKey);
+  world.calls(1);
+  await world.settle(READ_MS);
+  expect(world.sent()).toEqual(["m0"]);
+  expect(await left()).toEqual([urls(B, "http://recent.test/", A), []]);
+  // As with an older configuration.
+  await world.stop(deliver);
+  const { endpoints } = webhookDestination({ urls: [A, old] });
+  world.destinations = [{ ...destination, endpoints }];
+  await world.startDeliver();
+  world.calls(3, { user });
+  await world.settle(HOUR_MS);
+  expect(world.sent("old.test")).toHaveLength(1);
+  expect(await left()).toEqual([urls("http://recent.test/", A, old), []]);
 });
 
 test("any: the other endpoint gets everything, and what only it rejects is a dead letter", async () => {
