@@ -227,6 +227,7 @@ function takenNames(
     names.audiences,
     names.operatorActions,
     names.suppressions,
+    names.ledger,
   ];
   const expected = "a name that no other topic has";
   return own.flatMap(({ topic, name }) => {

@@ -327,6 +327,16 @@ export const SETTINGS = section("", {
     ),
   }),
   attempts: attemptsSettings,
+  audit: section(
+    "The topic `ledger`, from which `switchyard audit` adds up what became of each call. See [Audit](guarantees.md#audit).",
+    {
+      enabled: setting(
+        flag(),
+        true,
+        "If `true`, stages write to the topic before they commit offsets.",
+      ),
+    },
+  ),
   operatorEvents: operatorEventsSettings,
   tracing: tracingSettings,
   log: section("Log lines on standard output.", {

@@ -27,6 +27,7 @@ export type CommandRole =
   | "control"
   | "replay"
   | "timeline"
+  | "audit"
   | "skip-corrupt-batch";
 export type RoleName = StageName | CommandRole;
 
@@ -56,6 +57,7 @@ const REPLAYED = [
   "deliveries",
   "delays",
   "deadLetterReplays",
+  "ledger",
 ] as const satisfies readonly TopicKind[];
 
 /** Topics and groups that a stage needs in addition to its input. */
@@ -63,7 +65,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
   ingest: { reads: ["suppressions"], writes: ["calls", "operatorActions"] },
   route: {
     reads: ["operatorActions", "suppressions"],
-    writes: ["deliveries", "delays", "deadLetters", "operatorActions", "suppressions"],
+    writes: ["deliveries", "delays", "deadLetters", "operatorActions", "suppressions", "ledger"],
   },
   audience: {
     reads: ["audienceMembers", "audiences", "operatorEvents", "suppressions"],
@@ -87,16 +89,25 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
       "deadLetters",
       "operatorActions",
       "suppressions",
+      "ledger",
     ],
   },
   deliver: {
     reads: ["operatorActions", "operatorEvents", "suppressions"],
-    writes: ["delays", "deadLetters", "attempts", "operatorActions", "operatorEvents"],
+    writes: ["delays", "deadLetters", "attempts", "operatorActions", "operatorEvents", "ledger"],
     groups: ["operatorEvents"],
   },
   delay: {
     reads: ["operatorActions", "operatorEvents"],
-    writes: ["deliveries", "retries", "delays", "deadLetters", "operatorActions", "operatorEvents"],
+    writes: [
+      "deliveries",
+      "retries",
+      "delays",
+      "deadLetters",
+      "operatorActions",
+      "operatorEvents",
+      "ledger",
+    ],
     groups: ["operatorEvents"],
   },
   // The permissions of `status` and `timeline`, and those for reading audiences. The role does not join a group.
@@ -147,6 +158,11 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
   },
   timeline: {
     reads: ["calls", "deliveries", "retries", "delays", "deadLetters", "attempts", "suppressions"],
+    writes: [],
+    groups: [],
+  },
+  audit: {
+    reads: ["ledger", "calls", "deletionRequests", "deliveries", "retries", "delays"],
     writes: [],
     groups: [],
   },
@@ -203,7 +219,7 @@ export interface Rules {
 }
 
 /** Roles that read the committed offsets of all groups. */
-const LOOKERS: readonly RoleName[] = ["console", "status", "control", "timeline"];
+const LOOKERS: readonly RoleName[] = ["console", "status", "control", "timeline", "audit"];
 
 export function grantsOf(
   name: RoleName,

@@ -23,6 +23,8 @@ export interface TopicNames {
   readonly operatorEvents: string;
   readonly operatorActions: string;
   readonly suppressions: string;
+  /** What became of the records that the stages have processed, from which `switchyard audit` adds up. */
+  readonly ledger: string;
   readonly deliveries: (destination: DestinationId) => string;
   /** The topic of a destination's deliveries that are due for a retry. */
   readonly retries: (destination: DestinationId) => string;
@@ -44,6 +46,7 @@ export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames 
     operatorEvents: `${prefix}operator-events`,
     operatorActions: `${prefix}operator-actions`,
     suppressions: `${prefix}suppressions`,
+    ledger: `${prefix}ledger`,
     deliveries: (destination) => `${prefix}deliveries.${destination}`,
     retries: (destination) => `${prefix}retries.${destination}`,
     delays: (delayMs) => `${prefix}delays.${delayName(delayMs)}`,

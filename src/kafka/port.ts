@@ -17,7 +17,7 @@
 import type { AppendTime } from "../base/runtime/broker-clock.ts";
 import type { CorruptBatch } from "../domain/corrupt-batch.ts";
 import type { LostRecords } from "../domain/lost-records.ts";
-import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import type { IncomingRecord, OutgoingRecord, PartitionPlace } from "../domain/record.ts";
 import type { Admin, PartitionOffset } from "./admin-port.ts";
 import type { OffsetToCommit } from "./membership.ts";
 import type { ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
@@ -134,6 +134,14 @@ export interface ConsumeOptions {
   readonly drainLimitMs: number;
   readonly onAssigned: (partition: AssignedPartition) => PartitionHandler;
   /**
+   * Called before each commit with what was processed since the last call. The commit is sent when the promise
+   * resolves. Must not throw or reject.
+   *
+   * @param isLast true if these partitions are fenced now. Nothing waits for the promise then, and what could not be
+   *   committed is included. Partitions in which nothing was processed have no ranges.
+   */
+  readonly beforeCommit?: (processed: readonly Processed[], isLast: boolean) => Promise<void>;
+  /**
    * Called for each corrupt batch that is skipped. If absent, a corrupt batch halts its partition; a batch whose end is
    * unknown always does. A skipped batch is read again after a crash, like a record that was not committed. Must not
    * throw.
@@ -152,6 +160,23 @@ export interface ConsumeOptions {
    */
   readonly onCrash: (error: Error) => void;
 }
+
+/** Records of one partition that were processed. */
+export interface Processed extends PartitionPlace {
+  /** Empty if the brokers have no topic IDs. */
+  readonly topicId: string;
+  /** Ascending, and not adjacent. They include offsets without a record. */
+  readonly ranges: readonly OffsetRange[];
+  /** Present only for the first call of a tenure: where reading started. */
+  readonly start?: {
+    readonly offset: number;
+    /** False if another program committed this offset. */
+    readonly isOurs: boolean;
+  };
+}
+
+/** The range ends before the offset `to`. */
+export type OffsetRange = readonly [from: number, to: number];
 
 /** A partition that this process owns. */
 export interface AssignedPartition {

@@ -10,6 +10,7 @@ import { type DelayConfig, startDelay } from "../../src/router/delay/stage.ts";
 import { type DeliverConfig, startDeliver } from "../../src/router/deliver/stage.ts";
 import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
 import { webhookTransport } from "../../src/router/destinations/webhook/transport.ts";
+import { ProcessLedger } from "../../src/router/ledger/stage-ledger.ts";
 import { type RouteConfig, startRoute } from "../../src/router/route/stage.ts";
 import type { RunningStage } from "../../src/router/stage/running-stage.ts";
 import { FollowedSuppressions } from "../../src/router/suppression/follow-suppressions.ts";
@@ -23,6 +24,12 @@ export interface ProcessConfig {
   readonly route: RouteConfig;
   readonly deliver: DeliverConfig;
   readonly delay: DelayConfig;
+}
+
+let names = 0;
+function nextName(): string {
+  names += 1;
+  return `process-${names}`;
 }
 
 const CLOSE_LIMIT_MS = 5_000;
@@ -55,6 +62,7 @@ export class SimulatedProcess {
       clock: mortalClock(clock, kafka),
       log: silentLog,
       metrics: idleMetrics,
+      ledger: new ProcessLedger(this.#producer, config.route.topics.ledger, nextName()),
       onFatal,
     };
     const { route, deliver, delay } = config;

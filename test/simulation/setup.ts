@@ -20,7 +20,7 @@ export const WINDOW_MS = 4 * HOUR_MS;
 export const POLICY = { retryDelaysMs: RETRY_DELAYS_MS, retryWindowMs: WINDOW_MS };
 
 export const topics = topicNames("");
-const groups = groupNames("");
+export const groups = groupNames("");
 export const DELAY_TOPICS = new Set(RETRY_DELAYS_MS.map(topics.delays));
 
 /** Returns null if each request has one call. */

@@ -28,6 +28,7 @@ import {
   violations,
   windowBegan,
 } from "../support/worlds/ledger.ts";
+import { auditProblems } from "./audited.ts";
 import { Canaries } from "./canaries.ts";
 import { type Behaviour, Endpoints } from "./endpoints.ts";
 import { type ProcessConfig, SimulatedProcess } from "./process.ts";
@@ -73,6 +74,7 @@ export class World {
   readonly #canaries: Canaries;
   readonly #sent: Sent[] = [];
   readonly #exposures: Exposure[] = [];
+  #losesAcknowledgements = false;
   readonly #failures: string[] = [];
   #processes: SimulatedProcess[] = [];
 
@@ -93,7 +95,9 @@ export class World {
     );
     this.#config = configOf(this.#destinations);
     this.#canaries = new Canaries(clock, this.#cluster, this.#random.fork());
-    for (const name of [topics.calls, topics.deadLetters]) this.#cluster.createTopic(name, 2);
+    for (const name of [topics.calls, topics.deadLetters, topics.ledger]) {
+      this.#cluster.createTopic(name, 2);
+    }
     for (const { id } of this.#destinations) {
       this.#cluster.createTopic(topics.deliveries(id), 2);
       this.#cluster.createTopic(topics.retries(id), 1);
@@ -115,7 +119,14 @@ export class World {
     }
     // Repetitions would arrive now.
     await this.clock.advance(10 * MINUTE_MS);
-    return this.#judge(weather);
+    return [...this.#judge(weather), ...(await this.#audited())];
+  }
+
+  /** The second witness: what `switchyard audit` finds in the ledger. */
+  #audited(): Promise<string[]> {
+    const ids = this.#destinations.map(({ id }) => id);
+    const sent = { calls: this.#sent.length, isRepeated: this.#losesAcknowledgements };
+    return auditProblems(this.#cluster.connect(), this.clock, ids, sent);
   }
 
   #isSettled(): boolean {
@@ -289,6 +300,7 @@ export class World {
   }
 
   #loseAcknowledgements(forMs: number): void {
+    this.#losesAcknowledgements = true;
     this.#expose(forMs);
     this.#cluster.loseAcknowledgements(0.3);
     this.clock.schedule(forMs, () => this.#cluster.loseAcknowledgements(0));

@@ -34,6 +34,7 @@ const KEYS: Readonly<Record<TopicKind, string>> = {
   attempts: "the call's message ID",
   operatorActions: "the action and its destination",
   suppressions: "userId",
+  ledger: "the consumer group",
 };
 /** The commands of roles that have several commands, or a different name. */
 const COMMAND_NAMES: Partial<Record<CommandRole, string>> = {
@@ -52,6 +53,7 @@ const OUTSIDE: Partial<Record<TopicKind, string>> = {
 const IF: Partial<Record<TopicKind, string>> = {
   operatorEvents: "operatorEvents.enabled",
   attempts: "attempts.enabled",
+  ledger: "audit.enabled",
 };
 /** The readers of topics that have no consumer group. */
 const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
@@ -63,6 +65,7 @@ const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
   operatorEvents: "deliver, delay, audience, operators",
   operatorActions: "route, deletion, deliver, delay",
   suppressions: "ingest, route, audience, deliver, commands",
+  ledger: "`audit`",
 };
 
 function notesOf(kind: TopicKind) {
@@ -111,6 +114,7 @@ export function renderTopics(): string {
     replicationFactor: null,
     attemptsRetentionMs: 3 * 86_400_000,
     hasOperatorEvents: true,
+    hasLedger: true,
   });
   // Delay topics differ only in their names.
   const shown = plan.filter(({ kind }, at) => kind !== "delays" || plan[at - 1]?.kind !== kind);

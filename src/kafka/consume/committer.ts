@@ -20,6 +20,7 @@ import { atMost, Signal } from "../../base/runtime/signal.ts";
 import type { Log } from "../../base/telemetry/log.ts";
 import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
 import type { Member, OffsetToCommit } from "../membership.ts";
+import type { ConsumeOptions } from "../port.ts";
 import type { CommitPace } from "./commit-pace.ts";
 import { type Commit, withoutRanges } from "./finished-ranges.ts";
 import type { OwnedPartition } from "./owned-partition.ts";
@@ -44,6 +45,7 @@ export class Committer {
   readonly #groupId: string;
   readonly #log: Log;
   readonly #onFailed: () => void;
+  readonly #beforeCommit: ConsumeOptions["beforeCommit"];
   /** Set by `own`, for each assignment. */
   #member: Member | null = null;
   /** Set by `own`; empty from `stop` on. */
@@ -61,8 +63,14 @@ export class Committer {
   #error: Error | null = null;
 
   /** @param pace the pace that all consumers of the process share. */
-  constructor(groupId: string, log: Log, pace: CommitPace, onFailed: () => void = () => undefined) {
+  constructor(
+    { groupId, beforeCommit }: Pick<ConsumeOptions, "groupId" | "beforeCommit">,
+    log: Log,
+    pace: CommitPace,
+    onFailed: () => void = () => undefined,
+  ) {
     this.#groupId = groupId;
+    this.#beforeCommit = beforeCommit;
     this.#log = log;
     this.#pace = pace;
     this.#onFailed = onFailed;
@@ -112,6 +120,7 @@ export class Committer {
 
   stop(): void {
     this.#waitNoMore();
+    void this.#report(true);
     this.#partitions = [];
   }
 
@@ -131,12 +140,20 @@ export class Committer {
     this.#error = null;
     const changes = this.#changes();
     if (changes.length === 0) return;
+    // Nothing may be processed between the two snapshots: a commit must not cover more than what was reported.
+    await this.#report(false);
     try {
       await member.commit(changes.map((change) => toCommit(change, this.#metadata)));
       for (const { owned, commit } of changes) owned.wasCommitted(commit);
     } catch (error) {
       await this.#failed(error);
     }
+  }
+
+  async #report(isLast: boolean): Promise<void> {
+    if (this.#beforeCommit === undefined) return;
+    const processed = this.#partitions.flatMap((owned) => owned.takeProcessed(isLast) ?? []);
+    if (processed.length > 0) await this.#beforeCommit(processed, isLast);
   }
 
   #changes(): readonly Change[] {

@@ -18,7 +18,8 @@
 import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import { type FetchedBatch, type FetchedOffset, OUT_OF_RANGE } from "../membership.ts";
-import type { AssignedPartition, PartitionHandler, PartitionProgress } from "../port.ts";
+import type { AssignedPartition, PartitionHandler, PartitionProgress, Processed } from "../port.ts";
+import { Admission } from "./admission.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { Completion } from "./completion.ts";
 import {
@@ -28,6 +29,7 @@ import {
   withFinished,
   withoutRanges,
 } from "./finished-ranges.ts";
+import { ProcessedSince } from "./processed-since.ts";
 
 const TAKE_MAX = 1_000;
 
@@ -87,6 +89,8 @@ export class OwnedPartition implements AssignedPartition {
   #committed: Commit | null = null;
   /** The commit whose offset is not in the log any more; null if there is none. Set by `committedAt`. */
   #outOfRange: Commit | null = null;
+  /** Created with `#completion`. */
+  #processed: ProcessedSince | null = null;
   /** The log end offset and its time, from the latest fetch. */
   #end = 0;
   #endAtMs: number | null = null;
@@ -180,7 +184,10 @@ export class OwnedPartition implements AssignedPartition {
     this.#endAtMs = Date.now();
     if (this.#completion === null) this.#start(start, remembered);
     else if (start < this.#fetchNext) return false;
-    else if (start > this.#fetchNext) this.#backlog.push({ batch: null, next: 0, end: start });
+    else if (start > this.#fetchNext) {
+      this.wasNotRead(this.#fetchNext, start);
+      this.#backlog.push({ batch: null, next: 0, end: start });
+    }
     this.#fetchNext = start;
     if (last === null) return true;
     this.#fetchNext = last + 1;
@@ -201,8 +208,12 @@ export class OwnedPartition implements AssignedPartition {
       remembered.offset <= this.#end;
     const known = isUsable ? withFinished(committed, remembered, topicId) : committed;
     const { offset, metadata } = this.#withFinishedAbove(known, start);
+    const completion = new Completion({ offset, metadata, topicId, recordsMax: this.#recordsMax });
+    const before = (this.#committed?.offset ?? -1) < 0 ? null : this.#committed;
+    const { topic, partition } = this;
+    this.#processed = new ProcessedSince({ topic, partition, topicId }, completion, before);
     this.#committed = committed;
-    this.#completion = new Completion({ offset, metadata, topicId, recordsMax: this.#recordsMax });
+    this.#completion = completion;
   }
 
   /**
@@ -303,6 +314,16 @@ export class OwnedPartition implements AssignedPartition {
     return position === offset && isSame ? null : { offset: position, metadata };
   }
 
+  /** Call when the records from `offset` on, and below `end`, are passed over. */
+  wasNotRead(offset: number, end: number): void {
+    this.#processed?.wasNotRead(offset, end);
+  }
+
+  /** See `ProcessedSince`. Null if nothing was fetched yet. */
+  takeProcessed(isLast: boolean): Processed | null {
+    return this.#isFenced ? null : (this.#processed?.take(isLast) ?? null);
+  }
+
   wasCommitted(commit: Commit): void {
     this.#committed = commit;
   }
@@ -353,47 +374,5 @@ export class OwnedPartition implements AssignedPartition {
 
   #held(position: number): number {
     return this.#heldAt === null ? position : Math.min(position, this.#heldAt);
-  }
-}
-
-/**
- * Calls the handler's `admit` to find out whether the next record of a partition can be passed on.
- *
- *   the handler returns   the record           and its partition
- *   a record              is passed on         continues
- *   a promise             is not               waits until the promise resolves; then the handler is
- *                                              called again
- */
-export class Admission {
-  readonly #handler: PartitionHandler;
-  readonly #onAdmits: () => void;
-  readonly #ahead: (() => Iterable<IncomingRecord>) | undefined;
-  #isWaiting = false;
-
-  /** @param onAdmits called when a record that had to wait may be passed on. */
-  constructor(
-    handler: PartitionHandler,
-    onAdmits: () => void,
-    ahead?: () => Iterable<IncomingRecord>,
-  ) {
-    this.#handler = handler;
-    this.#onAdmits = onAdmits;
-    this.#ahead = ahead;
-  }
-
-  get isWaiting(): boolean {
-    return this.#isWaiting;
-  }
-
-  /** Null if the record has to wait. */
-  admit(record: IncomingRecord): IncomingRecord | null {
-    const admitted = this.#handler.admit?.(record, this.#ahead) ?? record;
-    if (!(admitted instanceof Promise)) return admitted;
-    this.#isWaiting = true;
-    void admitted.then(() => {
-      this.#isWaiting = false;
-      this.#onAdmits();
-    });
-    return null;
   }
 }

@@ -85,7 +85,7 @@ export class Ownership implements PartitionOwner {
   constructor(options: OwnershipOptions) {
     const { consume, memory, log, commits } = options;
     this.#options = options;
-    this.#committer = new Committer(consume.groupId, log, commits, () => {
+    this.#committer = new Committer(consume, log, commits, () => {
       memory.pulse.commitFailures += 1;
     });
     this.#backPressure = new BackPressure(consume.whenFull);
@@ -189,6 +189,7 @@ export class Ownership implements PartitionOwner {
       if (!owned.offer(batch, remembered)) this.#restart(owned).offer(batch, null);
       if (last !== null) member.advance(topic, partition, last);
       if (corrupt === null) continue;
+      owned.wasNotRead(corrupt.offset, corrupt.behind);
       this.#options.consume.onSkipped?.(corrupt);
       this.#committer.progressed();
     }

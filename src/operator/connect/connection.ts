@@ -49,7 +49,8 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
   const attemptsRetentionMs = enabled ? retentionMs : null;
   const counts = { partitions, replicationFactor, maxMessageBytes };
   const hasOperatorEvents = config.operatorEvents.enabled;
-  const asked = { attemptsRetentionMs, hasOperatorEvents };
+  const hasLedger = config.audit.enabled;
+  const asked = { attemptsRetentionMs, hasOperatorEvents, hasLedger };
   return topicPlan({ ...named, retryDelaysMs, retryWindowMs, ...counts, ...asked });
 }
 

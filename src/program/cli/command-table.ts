@@ -52,6 +52,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./timeline/command.ts")).timelineCommand,
   },
   {
+    name: "audit",
+    summary: "add up what became of the calls of a period, and name those that are missing",
+    load: async () => (await import("./audit/command.ts")).auditCommand,
+  },
+  {
     name: "delete",
     summary: "request the deletion of a user",
     load: async () => (await import("./delete-command.ts")).deleteCommand,

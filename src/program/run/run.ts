@@ -19,6 +19,7 @@
  *                                       nothing                          0
  */
 
+import { randomUUID } from "node:crypto";
 import { BrokerClock } from "../../base/runtime/broker-clock.ts";
 import { type Clock, systemClock } from "../../base/runtime/clock.ts";
 import { ALL_ADDRESSES, hostAndPort } from "../../base/runtime/listening.ts";
@@ -42,6 +43,7 @@ import {
 import { programVersion } from "../../operator/connect/program-version.ts";
 import type { Schemas } from "../../registry/port.ts";
 import type { RunningOperatorActions } from "../../router/control/follow-operator-actions.ts";
+import { ProcessLedger } from "../../router/ledger/stage-ledger.ts";
 import { createRerouting, type Rerouting } from "../../router/stage/reroute.ts";
 import type { RunningStage } from "../../router/stage/running-stage.ts";
 import { type TopicKeeper, topicKeeper } from "../../router/stage/topic-keeper.ts";
@@ -132,10 +134,13 @@ async function runStages(
   if (actions !== null) announcing.compare(actions);
   using suppressions = configuredSuppressions(config, { ...shared, health }, stages);
   const fatal = Promise.withResolvers<Error>();
+  const ledger = config.audit.enabled
+    ? new ProcessLedger(producer, configuredTopics(config).ledger, randomUUID())
+    : null;
   const deps = {
     ...shared,
     onFatal: fatal.resolve,
-    ...present({ schemas, tracing, actions, suppressions }),
+    ...present({ schemas, tracing, actions, suppressions, ledger }),
   };
   const itself = ownProcess(() => current, { reloads, configuration, load, admin });
   const over = Promise.race([stopRequested(signal), fatal.promise]);
@@ -302,16 +307,19 @@ function present({
   tracing,
   actions,
   suppressions,
+  ledger,
 }: {
   schemas: Schemas | null;
   tracing: Tracing | null;
   actions: RunningOperatorActions | null;
   suppressions: FollowedSuppressions | null;
+  ledger: ProcessLedger | null;
 }) {
   return {
     ...(schemas === null ? {} : { schemas }),
     ...(tracing === null ? {} : { tracing }),
     ...(actions === null ? {} : { operatorActions: actions }),
     ...(suppressions === null ? {} : { suppressions: suppressions.suppressions }),
+    ...(ledger === null ? {} : { ledger }),
   };
 }

@@ -15,9 +15,11 @@ import type { Clock } from "../../base/runtime/clock.ts";
 import { InFlightCount, type InFlightItem, InFlightSet } from "../../base/runtime/in-flight-set.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import { untilTickMs } from "../../domain/timer-tick.ts";
-import type { AssignedPartition, PartitionHandler } from "../../kafka/port.ts";
+import type { PartitionHandler } from "../../kafka/port.ts";
 import { cancelledText, cancelOf } from "../control/early-release.ts";
 import type { OperatorActions } from "../control/operator-action-state.ts";
+import type { BookedPartition } from "../ledger/stage-ledger.ts";
+import { deliveryIdentity, type Outcome, talliedDelivery } from "../ledger/tallies.ts";
 import type { Fail } from "../stage/consuming-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import { type DelayedRecord, type Due, takeDue } from "./due.ts";
@@ -44,8 +46,8 @@ export interface Waiters {
   readonly read: (record: IncomingRecord) => DelayedRecord;
   readonly lookup: TopicLookup;
   readonly counts: OwnedCounts;
-  /** Writes due records. Resolves when all of them are acknowledged. */
-  readonly write: (due: readonly Due[]) => Promise<void>;
+  /** Writes due records. Resolves with the outcome of each of them when all are acknowledged. */
+  readonly write: (due: readonly Due[]) => Promise<readonly Outcome[]>;
   readonly fail: Fail;
 }
 
@@ -55,13 +57,13 @@ interface Sending extends InFlightItem {
   readonly sent: Promise<void>;
 }
 
-export function waitOn(partition: AssignedPartition, work: Waiters): PartitionHandler {
+export function waitOn(partition: BookedPartition, work: Waiters): PartitionHandler {
   const waiting = new WaitingPartition(partition, work);
   return { take: (records) => waiting.take(records), drain: () => waiting.drain() };
 }
 
 class WaitingPartition {
-  readonly #partition: AssignedPartition;
+  readonly #partition: BookedPartition;
   readonly #work: Waiters;
   readonly #draining = new AbortController();
   readonly #sends = new InFlightCount();
@@ -74,7 +76,7 @@ class WaitingPartition {
   /** The offset after the last record that was taken. */
   #takenTo = 0;
 
-  constructor(partition: AssignedPartition, work: Waiters) {
+  constructor(partition: BookedPartition, work: Waiters) {
     this.#partition = partition;
     this.#work = work;
     const { delay, delayMs, operatorActions, counts, clock } = work;
@@ -144,7 +146,7 @@ class WaitingPartition {
 
   #sendDue(due: readonly Due[]): void {
     const gone = due.filter(({ waiting }) => this.#ahead.isGone(waiting));
-    for (const { waiting } of gone) this.#partition.finish(waiting.record.offset);
+    for (const { waiting } of gone) this.#finish(waiting);
     const here = gone.length === 0 ? due : due.filter((each) => !gone.includes(each));
     // `#send` reports its own failures.
     this.#send(cancelled(here, this.#work.operatorActions), true).catch(() => undefined);
@@ -153,8 +155,11 @@ class WaitingPartition {
   /** Sends records. When they are acknowledged, marks those in flight as processed. */
   #send(due: readonly Due[], isInFlight: boolean): Promise<void> {
     if (due.length === 0) return Promise.resolve();
-    const sent = this.#work.write(due).then(() => {
-      if (isInFlight) for (const { waiting } of due) this.#partition.finish(waiting.record.offset);
+    const sent = this.#work.write(due).then((outcomes) => {
+      for (const [at, { waiting }] of due.entries()) {
+        this.#tally(waiting, outcomes[at]);
+        if (isInFlight) this.#finish(waiting);
+      }
       this.#sending.delete(own);
     });
     const own = { place: -1, waiting: isInFlight ? due.map(({ waiting }) => waiting) : [], sent };
@@ -170,9 +175,21 @@ class WaitingPartition {
   #hasLeft(waiting: DelayedRecord): boolean {
     const leaving = this.#ahead.leaving(waiting);
     if (leaving === null) return false;
-    const { offset } = waiting.record;
-    this.#sends.add(leaving.then(() => this.#partition.finish(offset)).catch(this.#work.fail));
+    this.#sends.add(leaving.then(() => this.#finish(waiting)).catch(this.#work.fail));
     return true;
+  }
+
+  /** Its outcome may have been counted earlier, when it was released early. */
+  #finish(waiting: DelayedRecord): void {
+    this.#tally(waiting, "in");
+    this.#partition.finish(waiting.record.offset);
+  }
+
+  #tally({ record }: DelayedRecord, outcome: Outcome | undefined): void {
+    const { book } = this.#partition;
+    if (book === undefined || outcome === undefined) return;
+    const delivery = talliedDelivery(record);
+    book.add(delivery.destination, outcome, deliveryIdentity(delivery));
   }
 
   #extract(holds: (waiting: DelayedRecord) => boolean): readonly DelayedRecord[] {

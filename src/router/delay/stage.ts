@@ -29,9 +29,10 @@ import type { DestinationId } from "../../domain/ids.ts";
 import { forwarded, type IncomingRecord, type OutgoingRecord } from "../../domain/record.ts";
 import { delayMsOfTopic, type GroupNames, type TopicNames } from "../../domain/topics.ts";
 import { type TraceContext, withTrace } from "../../domain/trace-context.ts";
-import type { ConsumeOptions, Consumer } from "../../kafka/port.ts";
+import type { Consumer } from "../../kafka/port.ts";
 import { NO_OPERATOR_ACTIONS } from "../control/operator-action-state.ts";
-import { startConsuming } from "../stage/consuming-stage.ts";
+import type { Outcome } from "../ledger/tallies.ts";
+import { type StageConsumer, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
 import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import { type Due, readWaiting } from "./due.ts";
@@ -91,6 +92,7 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
     ],
     update: ({ destinations }) => labels.configure(destinations.map(({ id }) => id)),
     readsValues: false,
+    isAudited: true,
     outlivesTopics: true,
     close: async () => {
       await Promise.all([counting.stop(), earlyReleases[Symbol.asyncDispose]()]);
@@ -125,12 +127,12 @@ function consumeDelayTopic(
   deps: StageDeps,
   config: DelayConfig,
   shared: Pick<Waiters, "lookup" | "counts" | "fail" | "operatorActions" | "released">,
-): Omit<ConsumeOptions, "onCrash"> {
+): StageConsumer {
   const { topics, groups, maxBytes, drainLimitMs } = config;
   const delayMs = delayMsOfTopic(delay);
   if (delayMs === null) throw new Error(`${delay} is not the name of a delay`);
   const traces = delayTraces(deps.tracing, delay, groups.delay(delay));
-  const write = createWriter(delay, deps, topics.deadLetters, traces);
+  const write = createWriter(delay, deps, topics, traces);
   return {
     groupId: groups.delay(delay),
     topics: [topics.delays(delayMs)],
@@ -156,7 +158,7 @@ function consumeDelayTopic(
 function createWriter(
   delay: string,
   deps: StageDeps,
-  deadLetterTopic: string,
+  topics: TopicNames,
   traces: () => DelayTraces,
 ) {
   const { clock, log, metrics } = deps;
@@ -165,7 +167,7 @@ function createWriter(
   const lateness = metrics.delayLateness.bind({ delay });
   const lines = new LineLimit(LOG_LINES_PER_SECOND);
   // Stages have written these records, so a dead letter keeps their `switchyard-*` headers, which a replay needs.
-  const writer = deadLetterWriter(deps, stage, deadLetterTopic, ({ headers }) => headers);
+  const writer = deadLetterWriter(deps, stage, topics.deadLetters, ({ headers }) => headers);
 
   const given = ({ record, reason, error, outgoing }: DeadLetter) => {
     const destination = destinationOf(outgoing);
@@ -178,11 +180,11 @@ function createWriter(
     const place = { topic, partition, offset };
     log.warn({ ...names, reason, error, ...place, omittedLines }, "delivery.dead-lettered");
   };
-  return async (due: readonly Due[]): Promise<void> => {
+  return async (due: readonly Due[]): Promise<readonly Outcome[]> => {
     recordsIn.inc(due.length);
     const traced = traces();
     const { returned, deadLettered } = outgoingOf(due, traced.begin);
-    const { refused, deadLetters } = await writer.write(returned, deadLettered);
+    const { refused, deadLetters, instead } = await writer.write(returned, deadLettered);
     const nowMs = clock.nowMs();
     traced.end(nowMs);
     for (const { records, dueAtMs } of returned) {
@@ -190,7 +192,22 @@ function createWriter(
       lateness.observe((nowMs - dueAtMs) / 1_000);
     }
     for (const deadLetter of deadLetters) given(deadLetter);
+    const became = new Map(
+      returned.flatMap(({ record, records: [written] }) => {
+        const other = written === undefined ? undefined : instead.get(written);
+        return other === undefined ? [] : [[record, other] as const];
+      }),
+    );
+    return due.map(({ waiting, verdict }) => {
+      if (verdict.kind === "dead-letter") return `dead:${verdict.reason}` as const;
+      const other = became.get(waiting.record);
+      return other ?? (isRetryTopic(verdict.topic, topics) ? "returned" : "queued");
+    });
   };
+}
+
+function isRetryTopic(topic: string, { retries }: TopicNames): boolean {
+  return topic.startsWith(retries("" as DestinationId));
 }
 
 /** Counts the waiting records, in parallel with the stage's work. @param consumers the consumer of each delay. */

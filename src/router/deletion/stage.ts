@@ -36,9 +36,11 @@ import { describe } from "../../domain/json.ts";
 import type { LiveSettings } from "../../domain/live-settings.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
 import type { GroupNames, TopicNames } from "../../domain/topics.ts";
-import type { AssignedPartition, PartitionHandler } from "../../kafka/port.ts";
+import type { PartitionHandler } from "../../kafka/port.ts";
+import type { BookedPartition } from "../ledger/stage-ledger.ts";
+import { deliveryIdentity, talliedDelivery } from "../ledger/tallies.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
-import { deadLetterWriter, type Refused } from "../stage/dead-letter-writer.ts";
+import { deadLetterWriter, type Refused, type Written } from "../stage/dead-letter-writer.ts";
 import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import { topicsFix } from "../stage/topic-keeper.ts";
@@ -91,6 +93,7 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
     name: stage,
     deadLetterTopic: topics.deadLetters,
     onCorruptBatch: config.onCorruptBatch,
+    isAudited: true,
     consume: (fail) => [
       {
         groupId: config.groups.deletion,
@@ -118,18 +121,26 @@ interface DeletionPorts {
   /** Removes a piece from the beginning of the waiting requests. */
   readonly cut: (waiting: IncomingRecord[], partitions: number) => Piece;
   /** Resolves when all records of the piece have been acknowledged. */
-  readonly write: (piece: Piece) => Promise<void>;
+  readonly write: (piece: Piece) => Promise<Pick<Written, "instead">>;
   readonly fail: Fail;
 }
 
-function partitionHandler(assigned: AssignedPartition, work: DeletionPorts): PartitionHandler {
+function partitionHandler(assigned: BookedPartition, work: DeletionPorts): PartitionHandler {
   const waiting: IncomingRecord[] = [];
   const draining = new AbortController();
-  let writing = Promise.resolve();
+  let writing: Promise<void> = Promise.resolve();
 
   const carryOut = async (piece: Piece) => {
-    await work.write(piece);
-    for (const { record } of piece.requests) assigned.finish(record.offset);
+    const { instead } = await work.write(piece);
+    for (const { record, decided } of piece.requests) {
+      const notifications = decided.kind === "deletion" ? decided.notifications : [];
+      for (const { outgoing } of notifications) {
+        const delivery = talliedDelivery(outgoing);
+        const outcome = instead.get(outgoing) ?? "queued";
+        assigned.book?.add(delivery.destination, outcome, deliveryIdentity(delivery));
+      }
+      assigned.finish(record.offset);
+    }
   };
   const step = async () => {
     const partitions = await work.countPartitions(draining.signal);
@@ -197,6 +208,7 @@ function createWriter(deps: StageDeps, topic: string): Writer {
       const written = await writer.write(piece.requests, piece.deadLettered);
       report(piece, written.refused);
       tell(written.deadLetters);
+      return written;
     },
   };
 }

@@ -13,11 +13,12 @@
  *   longer be written                    partition reads it again
  */
 
-import { readDelivery } from "../../domain/delivery.ts";
+import { type Delivery, readDelivery } from "../../domain/delivery.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import { cancelledText, cancelOf } from "../control/early-release.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
+import { type Outcome, talliedDelivery } from "../ledger/tallies.ts";
 import type { AttemptTrace } from "./attempt-trace.ts";
 import type { Decision, Output } from "./decide.ts";
 import {
@@ -55,9 +56,14 @@ export class Completions {
   }
 
   /** Carries out the decision after an attempt. @param trace links the records that replace the delivery to it. */
-  settle({ item }: Call, { outputs }: Decision, trace: AttemptTrace | null, nowMs: number): void {
+  settle(
+    { item, delivery }: Call,
+    { outputs }: Decision,
+    trace: AttemptTrace | null,
+    nowMs: number,
+  ) {
     if (outputs.length === 0) {
-      this.#processed(item);
+      this.#processed(item, delivery, "delivered");
       return;
     }
     this.replace(item, outputs, nowMs, trace?.follow(item.record));
@@ -77,10 +83,10 @@ export class Completions {
     this.#write(item, [deadLetter(item.record, "invalid-call", error, this.#topics, nowMs)]);
   }
 
-  /** Ends a delivery that needs no attempt. */
-  skip(item: InFlight): void {
+  /** Ends a delivery without an attempt, because its user is suppressed. */
+  suppress(item: InFlight, delivery: Delivery): void {
     item.owner.begin();
-    this.#processed(item);
+    this.#processed(item, delivery, "suppressed");
   }
 
   /** Returns true if deliveries that wait may be canceled. */
@@ -116,24 +122,25 @@ export class Completions {
     });
   }
 
-  #processed(item: InFlight): void {
+  #processed(item: InFlight, delivery: Delivery, outcome: Outcome): void {
     this.#queue.end(item);
-    item.owner.finish(item.record.offset);
+    item.owner.finish(item.record.offset, delivery, [outcome]);
   }
 
   /** Replaces the delivery with other records. The next delivery with its key may start. */
   #write(item: InFlight, replacements: readonly Replacement[]): void {
     const { owner } = item;
-    // Unlike the record, this object stays in memory until the write completes.
+    // Unlike the record, these objects stay in memory until the write completes.
     const { offset } = item.record;
+    const tallied = talliedDelivery(item.record);
     owner.begin();
     for (const each of replacements) {
       if (each.kind === "retry") this.#slots.expectRetry(each.dueAtMs);
     }
     this.#queue.end(item);
-    this.#writer.write(replacements, (isWritten) => {
-      if (isWritten) owner.finish(offset);
-      else owner.leave();
+    this.#writer.write(replacements, (outcomes) => {
+      if (outcomes === null) owner.leave();
+      else owner.finish(offset, tallied, outcomes);
     });
   }
 }

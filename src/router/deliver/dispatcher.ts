@@ -19,7 +19,6 @@ import type { Delivery } from "../../domain/delivery.ts";
 import type { AttemptedDestination } from "../../domain/destination.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import type { AssignedPartition } from "../../kafka/port.ts";
 import { type Controls, NO_CONTROLS } from "../control/operator-action-state.ts";
 import type { Sender } from "../destinations/port.ts";
 import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
@@ -45,7 +44,7 @@ import {
 import type { DestinationHold } from "./endpoint-gate.ts";
 import type { DeadLetterTopics, FollowUpWriter } from "./follow-up-record.ts";
 import { holdCause } from "./hold-cause.ts";
-import { type Call, type InFlight, OwnedPartition } from "./in-flight.ts";
+import { type Call, type FinishingPartition, type InFlight, OwnedPartition } from "./in-flight.ts";
 import { type Prepared, type PreparedAttempt, prepare } from "./prepare.ts";
 import { Queue } from "./queue.ts";
 import { RequestRate } from "./request-rate.ts";
@@ -158,7 +157,7 @@ export class Dispatcher implements AttemptHost {
   }
 
   /** Handles a partition while this process owns it. */
-  own(assigned: Pick<AssignedPartition, "finish">, turn: Turn): OwnedPartition {
+  own(assigned: FinishingPartition, turn: Turn): OwnedPartition {
     this.limits.rate.own(1);
     this.ports.observer.owned();
     return new OwnedPartition(this, assigned, turn);
@@ -245,7 +244,7 @@ export class Dispatcher implements AttemptHost {
         return;
       case "suppressed":
         this.ports.observer.suppressed(prepared.delivery, nowMs);
-        this.completions.skip(item);
+        this.completions.suppress(item, prepared.delivery);
         return;
       case "wait":
         this.#wait(item, prepared.endpoint, prepared.untilMs);

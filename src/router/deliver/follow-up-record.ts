@@ -31,6 +31,7 @@ import {
 import { untilTickMs } from "../../domain/timer-tick.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import { type Producer, packRecord } from "../../kafka/port.ts";
+import type { Outcome } from "../ledger/tallies.ts";
 import type { Output, Waited } from "./decide.ts";
 
 /** Holds no reference to the replaced record, so that the replaced record does not stay in memory. */
@@ -124,7 +125,7 @@ export function followUpWriter(
   onWritten: (replacement: Replacement) => void,
   fail: (error: unknown) => void,
 ): FollowUpWriter {
-  const write = async (replacements: readonly Replacement[]): Promise<void> => {
+  const write = async (replacements: readonly Gathered[]): Promise<void> => {
     const refused = await producer.send(replacements.map(({ outgoing }) => outgoing));
     const errors = new Map(refused.map(({ record, error }) => [record, error]));
     for (const each of replacements) {
@@ -137,32 +138,49 @@ export function followUpWriter(
       if (instead === null) {
         throw new Error(`Cannot write dead letters to the topic ${topics.deadLetters}: ${error}`);
       }
-      await write([instead]);
+      each.instead = "dead:too-large";
+      await write([{ ...instead, instead: null }]);
     }
   };
-  const gathered = new GatheredWrites<Replacement>(clock, (replacements) =>
+  const gathered = new GatheredWrites<Gathered>(clock, (replacements) =>
     write(replacements).catch((error: unknown) => {
       fail(error);
       throw error;
     }),
   );
-  return { write: (replacements, ended) => gathered.add(replacements.map(packed), ended) };
+  return {
+    write: (replacements, ended) => {
+      const own = replacements.map(packed);
+      gathered.add(own, (isWritten) => ended(isWritten ? own.map(outcomeOf) : null));
+    },
+  };
+}
+
+/** A replacement that waits until it is written. */
+type Gathered = Replacement & { instead: Outcome | null };
+
+function outcomeOf(gathered: Gathered): Outcome {
+  if (gathered.instead !== null) return gathered.instead;
+  return gathered.kind === "retry" ? "retry" : `dead:${gathered.reason}`;
 }
 
 export interface FollowUpWriter {
   /**
-   * Calls back asynchronously when all records are acknowledged, or when an acknowledgment has become
-   * impossible.
+   * Calls back asynchronously when all records are acknowledged, with what became of the delivery; with null when an
+   * acknowledgment has become impossible.
    */
-  write(replacements: readonly Replacement[], ended: Ended): void;
+  write(
+    replacements: readonly Replacement[],
+    ended: (outcomes: readonly Outcome[] | null) => void,
+  ): void;
 }
 
 /**
  * Copies the replacement without references to other objects. The copy waits until it is written, and must
  * not keep anything else in memory during that time.
  */
-function packed(replacement: Replacement): Replacement {
-  return { ...replacement, outgoing: packRecord(replacement.outgoing) };
+function packed(replacement: Replacement): Gathered {
+  return { ...replacement, outgoing: packRecord(replacement.outgoing), instead: null };
 }
 
 /** Called when all records are written, or can no longer be written. */

@@ -15,8 +15,15 @@ import assert from "node:assert/strict";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { Endpoint } from "../../domain/destination.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import type { AssignedPartition, PartitionHandler } from "../../kafka/port.ts";
+import type { PartitionHandler } from "../../kafka/port.ts";
 import type { Measured } from "../destinations/port.ts";
+import type { BookedPartition } from "../ledger/stage-ledger.ts";
+import {
+  deliveryIdentity,
+  type Outcome,
+  type TalliedDelivery,
+  type Tallies,
+} from "../ledger/tallies.ts";
 import type { Turn } from "./circuit-breaker.ts";
 import type { EndpointResult } from "./decide.ts";
 
@@ -74,6 +81,8 @@ export interface Unit {
 /** The deliveries of a partition that are in flight, by a hash of their keys (`queue.ts`). */
 export type Lines = (InFlight | null)[];
 
+export type FinishingPartition = Pick<BookedPartition, "finish" | "book">;
+
 /** Receives the records of partitions. */
 interface PartitionHost {
   take(partition: OwnedPartition, records: readonly IncomingRecord[]): void;
@@ -87,14 +96,14 @@ export class OwnedPartition implements PartitionHandler {
   /** Set by `queue.ts` when the first delivery with a key arrives, and to null by a drain. */
   lines: Lines | null = null;
   readonly #host: PartitionHost;
-  readonly #assigned: Pick<AssignedPartition, "finish">;
+  readonly #assigned: FinishingPartition;
   #isDraining = false;
   /** Raised by `begin`, lowered by `finish` and `leave`. */
   #inProgress = 0;
   /** Callers of `drain` that wait; called when nothing is in progress. */
   readonly #onIdle: (() => void)[] = [];
 
-  constructor(host: PartitionHost, assigned: Pick<AssignedPartition, "finish">, turn: Turn) {
+  constructor(host: PartitionHost, assigned: FinishingPartition, turn: Turn) {
     this.#host = host;
     this.#assigned = assigned;
     this.turn = turn;
@@ -123,8 +132,10 @@ export class OwnedPartition implements PartitionHandler {
     this.#inProgress += 1;
   }
 
-  /** Ends a step, after which the delivery is processed. */
-  finish(offset: number): void {
+  /** Ends a step, after which the delivery is processed, with these outcomes. */
+  finish(offset: number, delivery: TalliedDelivery, outcomes: readonly Outcome[]): void {
+    const { book } = this.#assigned;
+    if (book !== undefined) tally(book, delivery, this.turn, outcomes);
     this.#assigned.finish(offset);
     this.leave();
   }
@@ -135,5 +146,20 @@ export class OwnedPartition implements PartitionHandler {
     this.#inProgress -= 1;
     if (this.#inProgress > 0) return;
     for (const then of this.#onIdle.splice(0)) then();
+  }
+}
+
+function tally(
+  book: Tallies,
+  delivery: TalliedDelivery,
+  turn: Turn,
+  outcomes: readonly Outcome[],
+): void {
+  const { destination } = delivery;
+  const identity = deliveryIdentity(delivery);
+  book.add(destination, turn === "retry" ? "in:retry" : "in", identity);
+  for (const outcome of outcomes) {
+    const isRetry = outcome === "retry";
+    book.add(destination, outcome, isRetry ? deliveryIdentity(delivery, 1) : identity);
   }
 }

@@ -15,10 +15,15 @@ import type { DestinationStatus } from "../../domain/destination-status.ts";
 import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
 import type { IncomingRecord, PartitionPlace, RecordHeaders } from "../../domain/record.ts";
 import type { GroupNames, TopicNames } from "../../domain/topics.ts";
-import type { AssignedPartition, CommonBytes, ConsumeOptions } from "../../kafka/port.ts";
+import type { CommonBytes } from "../../kafka/port.ts";
 import { NO_OPERATOR_ACTIONS } from "../control/operator-action-state.ts";
 import type { Sender, Transport, UnitLimits } from "../destinations/port.ts";
-import { type RunningConsumers, startConsuming } from "../stage/consuming-stage.ts";
+import type { BookedPartition, OnBooked } from "../ledger/stage-ledger.ts";
+import {
+  type RunningConsumers,
+  type StageConsumer,
+  startConsuming,
+} from "../stage/consuming-stage.ts";
 import type { StageDeps } from "../stage/running-stage.ts";
 import type { Timer } from "./attempt.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
@@ -100,8 +105,9 @@ export class RunningDestination implements AsyncDisposable {
       deadLetterTopic: topics.deadLetters,
       deadLetterHeadersOf: headersOf,
       outlivesTopics: true,
+      isAudited: true,
       consume: () => [
-        consumeBoth(config, id, sender.limits(), (partition: AssignedPartition) =>
+        consumeBoth(config, id, sender.limits(), (partition: BookedPartition) =>
           dispatcher.own(partition, partition.topic === topics.retries(id) ? "retry" : "queue"),
         ),
       ],
@@ -204,8 +210,8 @@ function consumeBoth(
   { topics, groups, maxBytes, commonBudget, drainLimitMs }: DestinationConfig,
   id: DestinationId,
   limits: UnitLimits | null,
-  onAssigned: ConsumeOptions["onAssigned"],
-): Omit<ConsumeOptions, "onCrash"> {
+  onAssigned: OnBooked,
+): StageConsumer {
   return {
     groupId: groups.deliver(id),
     topics: [topics.deliveries(id), topics.retries(id)],

@@ -27,6 +27,7 @@ import { parseCallFields, parseCallType, type TypedCall } from "../../domain/par
 import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
 import { type NamedBy, type SourceLookup, sourceOf } from "../../domain/source-of.ts";
 import type { TraceContext } from "../../domain/trace-context.ts";
+import { type Identity, identityOf } from "../ledger/tallies.ts";
 import { JsonValue } from "../rules/json-value.ts";
 import { applyRules, consents, type RuleSkip } from "../rules/plan.ts";
 import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
@@ -59,6 +60,8 @@ export type Routed = RoutedCall | UnusableRecord;
 export interface RoutedCall {
   readonly kind: "routed";
   readonly record: IncomingRecord;
+  /** The identity of all deliveries of the call in the ledger. */
+  readonly identity: Identity;
   readonly from: SourceRoutes;
   /** The destinations that get the call; may be empty. Calls that all candidates of a source get share one list. */
   readonly routes: readonly Route[];
@@ -194,6 +197,7 @@ function routed(
   return {
     kind: "routed",
     record,
+    identity: identityOf(messageIdOf(read.call, record), read.times.receivedAtMs),
     from,
     routes,
     records: byRules?.records ?? copies(record, read, from, routes, options.trace),
@@ -209,13 +213,18 @@ function routed(
 }
 
 /** A call that no destination gets, because its user is suppressed. */
-function suppressed(record: IncomingRecord, { times }: ReadCall, from: SourceRoutes): RoutedCall {
+function suppressed(
+  record: IncomingRecord,
+  { call, times }: ReadCall,
+  from: SourceRoutes,
+): RoutedCall {
   const skipped = from.candidates.all.map((route) => {
     return { route, reason: "suppressed", filter: null } as const;
   });
   return {
     kind: "routed",
     record,
+    identity: identityOf(messageIdOf(call, record), times.receivedAtMs),
     from,
     routes: [],
     records: [],

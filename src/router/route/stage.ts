@@ -35,14 +35,16 @@ import { DELIVERY_HEADER } from "../../domain/delivery.ts";
 import type { LiveSettings } from "../../domain/live-settings.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { GroupNames, TopicNames } from "../../domain/topics.ts";
-import type { AssignedPartition, PartitionHandler } from "../../kafka/port.ts";
+import type { PartitionHandler } from "../../kafka/port.ts";
+import type { BookedPartition } from "../ledger/stage-ledger.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
-import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
+import { deadLetterWriter, type Written } from "../stage/dead-letter-writer.ts";
 import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import { countRouted, countUnreadTimes } from "./count-routed.ts";
 import { type Routed, type RoutedCall, type Ruled, routeRecord } from "./route-record.ts";
 import { createRouting } from "./routing.ts";
+import { tallyRouted } from "./tally-routed.ts";
 import { routeTraces } from "./trace.ts";
 
 type RoutedLists = Pick<LiveSettings, "sources" | "defaultSource" | "destinations">;
@@ -118,7 +120,7 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
     // All partitions write to the same brokers, so if one partition has to wait, the others would have to wait too.
     whenFull: "hold" as const,
     drainLimitMs,
-    onAssigned: (assigned: AssignedPartition) =>
+    onAssigned: (assigned: BookedPartition) =>
       partitionHandler(assigned, { router, write, written, unwritten, fail }),
   });
   return Promise.resolve(
@@ -126,6 +128,7 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
       name: "route",
       deadLetterTopic: topics.deadLetters,
       consume: (fail) => [consume(fail)],
+      isAudited: true,
       onCorruptBatch: config.onCorruptBatch,
       healthProblems,
       update: (lists) => {
@@ -140,7 +143,7 @@ interface RoutingPorts {
   /** Returns a function that routes the records of one batch, all by the same configuration. */
   readonly router: () => (record: IncomingRecord) => Routed;
   /** Writes the records of a batch. Resolves when all of them are acknowledged. */
-  readonly write: (batch: readonly Routed[]) => Promise<void>;
+  readonly write: (batch: readonly Routed[]) => Promise<Pick<Written, "instead">>;
   readonly written: (batch: readonly Routed[]) => void;
   readonly unwritten: Unwritten;
   readonly fail: Fail;
@@ -168,7 +171,7 @@ class Unwritten {
   }
 }
 
-function partitionHandler(assigned: AssignedPartition, work: RoutingPorts): PartitionHandler {
+function partitionHandler(assigned: BookedPartition, work: RoutingPorts): PartitionHandler {
   const waiting: (readonly IncomingRecord[])[] = [];
   const writes = new InFlightCount();
   let isDraining = false;
@@ -205,9 +208,12 @@ function partitionHandler(assigned: AssignedPartition, work: RoutingPorts): Part
     if (batch.length === 0) return;
     const written = work
       .write(batch)
-      .then(() => {
+      .then((result) => {
         work.written(batch);
-        for (const routed of batch) assigned.finish(routed.record.offset);
+        for (const routed of batch) {
+          if (assigned.book !== undefined) tallyRouted(assigned.book, routed, result);
+          assigned.finish(routed.record.offset);
+        }
       })
       .catch((error: unknown) => work.fail(error))
       .finally(() => work.unwritten.remove(bytes));
@@ -268,6 +274,7 @@ function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
       count(batch, written.refused);
       for (const call of calls) countUnread(call);
       tell(written.deadLetters);
+      return written;
     },
   };
 }

@@ -26,10 +26,9 @@ import { setImmediate as otherWork } from "node:timers/promises";
 import { frameOf } from "../../domain/framing.ts";
 import type { KnownSchema, SchemaRef } from "../../domain/known-schemas.ts";
 import { type IncomingRecord, withSchema } from "../../domain/record.ts";
-import type { ConsumeOptions, PartitionHandler } from "../../kafka/port.ts";
+import type { PartitionHandler } from "../../kafka/port.ts";
 import type { Schemas } from "../../registry/port.ts";
-
-type OnAssigned = ConsumeOptions["onAssigned"];
+import type { OnBooked } from "../ledger/stage-ledger.ts";
 
 /** In addition to the schema for which the partition waits. */
 const AHEAD_AT_ONCE = 7;
@@ -46,9 +45,9 @@ const NEVER = new Promise<void>(() => undefined);
  */
 export function awaitSchemas(
   schemas: Schemas | undefined,
-  onAssigned: OnAssigned,
+  onAssigned: OnBooked,
   fail: (thrown: unknown) => void,
-): OnAssigned {
+): OnBooked {
   if (schemas === undefined) return onAssigned;
   return (assigned) => admitting(schemas, onAssigned(assigned), fail);
 }

@@ -36,6 +36,7 @@ import {
   type ConsumerVitals,
   type PartitionProgress,
 } from "../../kafka/port.ts";
+import { type OnBooked, StageLedger } from "../ledger/stage-ledger.ts";
 import { awaitSchemas } from "./await-schemas.ts";
 import { KeptConsumer } from "./keep-consuming.ts";
 import { deadLetterOversized } from "./oversized-records.ts";
@@ -53,9 +54,14 @@ export type Fail = (thrown: unknown) => void;
 
 export type ConsumingDeps = Pick<
   StageDeps,
-  "kafka" | "producer" | "clock" | "log" | "metrics" | "keeper" | "schemas" | "rerouting"
+  "kafka" | "producer" | "clock" | "log" | "metrics" | "keeper" | "schemas" | "rerouting" | "ledger"
 > &
   Partial<Pick<StageDeps, "onFatal">>;
+
+export interface StageConsumer
+  extends Omit<ConsumeOptions, "onCrash" | "onAssigned" | "beforeCommit"> {
+  readonly onAssigned: OnBooked;
+}
 
 export interface ConsumingStage {
   readonly name: StageName;
@@ -65,7 +71,9 @@ export interface ConsumingStage {
   /** Returns the headers of a record that its dead letter keeps; by default, those that producers sent. */
   readonly deadLetterHeadersOf?: (record: IncomingRecord) => RecordHeaders;
   /** Returns the options for each consumer. The handlers of the consumers call `fail` if they cannot continue. */
-  readonly consume: (fail: Fail) => readonly Omit<ConsumeOptions, "onCrash">[];
+  readonly consume: (fail: Fail) => readonly StageConsumer[];
+  /** True if the stage adds the outcome of each record to the partition's `book`. */
+  readonly isAudited?: true;
   /** False if the stage passes values on without reading them, so that it need not wait for schemas. */
   readonly readsValues?: false;
   readonly healthProblems: () => readonly string[];
@@ -115,9 +123,14 @@ export function startConsuming(deps: ConsumingDeps, stage: ConsumingStage): Runn
   const losses = new LossReport(deps, labels);
   const schemas = stage.readsValues === false ? undefined : deps.schemas;
   const consumers: readonly KeptConsumer[] = stage.consume(fail).map((options) => {
-    const onAssigned = oversized(awaitSchemas(schemas, options.onAssigned, fail), fail);
+    const handled = oversized(awaitSchemas(schemas, options.onAssigned, fail), fail);
+    const isAudited = deps.ledger !== undefined && stage.isAudited === true;
+    const ledger = isAudited ? new StageLedger(deps.ledger, options.groupId) : null;
+    const onAssigned = ledger?.booked(handled) ?? handled;
     const onLost = (lost: LostRecords) => losses.add(lost);
-    return consume(deps, { ...stage, outlives }, { ...options, onAssigned, onLost }, end);
+    const beforeCommit = ledger === null ? {} : { beforeCommit: ledger.beforeCommit };
+    const consumed = { ...options, onAssigned, onLost, ...beforeCommit };
+    return consume(deps, { ...stage, outlives }, consumed, end);
   });
   const all = new AllConsumers(consumers);
   const watch = watchConsumer(deps.metrics, all, labels, deps.clock);

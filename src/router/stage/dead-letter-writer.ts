@@ -23,6 +23,7 @@ import {
 } from "../../domain/dead-letter-records.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import type { StageName } from "../../domain/stages.ts";
+import type { Outcome } from "../ledger/tallies.ts";
 import { type Gone, sendRerouted } from "./reroute.ts";
 import type { StageDeps } from "./running-stage.ts";
 import { watchedWriter } from "./watched-writer.ts";
@@ -33,6 +34,8 @@ export type Refused = ReadonlyMap<OutgoingRecord, string>;
 export interface Written {
   readonly refused: Refused;
   readonly deadLetters: readonly DeadLetter[];
+  /** What became of records that were not written to their own topic. */
+  readonly instead: ReadonlyMap<OutgoingRecord, Outcome>;
 }
 
 export interface DeadLetterWriter {
@@ -107,17 +110,17 @@ export function deadLetterWriter(
       const all: OutgoingRecord[] = [];
       for (const { records } of became) for (const record of records) all.push(record);
       for (const { outgoing } of deadLetters) all.push(outgoing);
-      const { refused, gone } = await sendRerouted(all, writer, rerouting, stage, () =>
+      const { refused, gone, instead } = await sendRerouted(all, writer, rerouting, stage, () =>
         clock.nowMs(),
       );
-      if (refused.size + gone.length === 0) return { refused, deadLetters };
+      if (refused.size + gone.length === 0) return { refused, deadLetters, instead };
       const late = [...tooLarge(became, refused).map(recordOf), ...goneDeadLetters(became, gone)];
       await writeRefused(deadLetters, late, refused);
       const unwritten = new Map([
         ...refused,
         ...gone.map(({ record, error }) => [record, error] as const),
       ]);
-      return { refused: unwritten, deadLetters: [...deadLetters, ...late] };
+      return { refused: unwritten, deadLetters: [...deadLetters, ...late], instead };
     },
     healthProblems: writer.healthProblems,
   };

@@ -15,11 +15,11 @@ import { countDeadLetters } from "../../base/telemetry/count-dead-letters.ts";
 import { cutWords } from "../../domain/cut.ts";
 import type { IncomingRecord, RecordHeaders } from "../../domain/record.ts";
 import type { StageName } from "../../domain/stages.ts";
-import type { AssignedPartition, ConsumeOptions, PartitionHandler } from "../../kafka/port.ts";
+import type { PartitionHandler } from "../../kafka/port.ts";
+import type { BookedPartition, OnBooked } from "../ledger/stage-ledger.ts";
+import { deliveryIdentity, talliedDelivery } from "../ledger/tallies.ts";
 import { type DeadLetterWriter, deadLetterWriter } from "./dead-letter-writer.ts";
 import type { StageDeps } from "./running-stage.ts";
-
-type OnAssigned = ConsumeOptions["onAssigned"];
 
 /**
  * @param headersOf returns the headers of a record that its dead letter keeps; by default, those that producers sent.
@@ -30,7 +30,7 @@ export function deadLetterOversized(
   stage: StageName,
   deadLetterTopic: string,
   headersOf?: (record: IncomingRecord) => RecordHeaders,
-): (onAssigned: OnAssigned, fail: (thrown: unknown) => void) => OnAssigned {
+): (onAssigned: OnBooked, fail: (thrown: unknown) => void) => OnBooked {
   // Created at the first such record, because few consumers get one.
   let writer: DeadLetterWriter | undefined;
   let tell: ReturnType<typeof countDeadLetters> | undefined;
@@ -44,7 +44,13 @@ export function deadLetterOversized(
     }));
     tell((await writer.write([], deadLettered)).deadLetters);
     deps.metrics.recordsIn.bind({ stage }).inc(records.length);
-    for (const { offset } of records) partition.finish(offset);
+    for (const record of records) {
+      const delivery = talliedDelivery(record);
+      const identity = deliveryIdentity(delivery);
+      partition.book?.add(delivery.destination, "in", identity);
+      partition.book?.add(delivery.destination, "dead:too-large", identity);
+      partition.finish(record.offset);
+    }
   };
   return (onAssigned, fail) => {
     const giveUpOrFail: GiveUp = (...given) => giveUp(...given).catch(fail);
@@ -52,17 +58,17 @@ export function deadLetterOversized(
   };
 }
 
-type GiveUp = (records: readonly IncomingRecord[], partition: AssignedPartition) => Promise<void>;
+type GiveUp = (records: readonly IncomingRecord[], partition: BookedPartition) => Promise<void>;
 
 class WithoutOversized implements PartitionHandler {
   readonly admit?: NonNullable<PartitionHandler["admit"]>;
   readonly #handler: PartitionHandler;
-  readonly #partition: AssignedPartition;
+  readonly #partition: BookedPartition;
   readonly #giveUp: GiveUp;
   /** Undefined if there was no such record. */
   #writes: InFlightCount | undefined;
 
-  constructor(handler: PartitionHandler, partition: AssignedPartition, giveUp: GiveUp) {
+  constructor(handler: PartitionHandler, partition: BookedPartition, giveUp: GiveUp) {
     this.#handler = handler;
     this.#partition = partition;
     this.#giveUp = giveUp;

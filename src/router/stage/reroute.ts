@@ -19,6 +19,7 @@ import { insteadOf, type RerouteRules } from "../../domain/reroute.ts";
 import type { StageName } from "../../domain/stages.ts";
 import { destinationOfTopic } from "../../domain/topics.ts";
 import type { RejectedRecord, WatchedProducer } from "../../kafka/port.ts";
+import type { Outcome } from "../ledger/tallies.ts";
 import type { WatchedWriter } from "./watched-writer.ts";
 
 /** Shared by the stages of a process. */
@@ -44,9 +45,11 @@ export interface RerouteResult {
   /** Records that are too large, with the brokers' error. */
   readonly refused: ReadonlyMap<OutgoingRecord, string>;
   readonly gone: readonly Gone[];
+  /** What became of records that were not written to their own topic. */
+  readonly instead: ReadonlyMap<OutgoingRecord, Outcome>;
 }
 
-const NONE: RerouteResult = { refused: new Map(), gone: [] };
+const NONE: RerouteResult = { refused: new Map(), gone: [], instead: new Map() };
 
 /** Resolves when all records are acknowledged, except for those that are returned. */
 export async function sendRerouted(
@@ -61,16 +64,21 @@ export async function sendRerouted(
   if (returned.length === 0) return NONE;
   const refused = new Map<OutgoingRecord, string>();
   const gone: Gone[] = [];
+  const instead = new Map<OutgoingRecord, Outcome>();
   /** Maps each record that is written now to the record that it replaces. */
   const again = new Map<OutgoingRecord, OutgoingRecord>();
   const counts = new Map<DestinationId, number>();
   const decide = ({ record, error, blocked }: RejectedRecord) => {
     if (blocked === undefined || rerouting === undefined) return refused.set(record, error);
-    const instead = insteadOf(record, blocked, rerouting.rules, nowMs());
-    if (instead.kind === "wait") return again.set(record, record);
-    if (instead.kind === "gone") return gone.push({ ...instead, record });
-    counts.set(instead.destination, (counts.get(instead.destination) ?? 0) + 1);
-    return again.set(instead.outgoing, record);
+    const other = insteadOf(record, blocked, rerouting.rules, nowMs());
+    if (other.kind === "wait") return again.set(record, record);
+    if (other.kind === "gone") {
+      instead.set(record, "dead:unknown-destination");
+      return gone.push({ ...other, record });
+    }
+    instead.set(record, "retry");
+    counts.set(other.destination, (counts.get(other.destination) ?? 0) + 1);
+    return again.set(other.outgoing, record);
   };
   returned.forEach(decide);
   if (again.size > 0) {
@@ -79,8 +87,9 @@ export async function sendRerouted(
       if (stoodFor !== undefined) refused.set(stoodFor, error);
     }
   }
+  for (const record of refused.keys()) instead.set(record, "dead:too-large");
   for (const [destination, count] of counts) rerouting?.went(stage, destination, count);
-  return { refused, gone };
+  return { refused, gone, instead };
 }
 
 interface Deps {

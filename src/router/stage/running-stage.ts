@@ -12,6 +12,7 @@ import type { StageName } from "../../domain/stages.ts";
 import type { Kafka, Producer } from "../../kafka/port.ts";
 import type { Schemas } from "../../registry/port.ts";
 import type { OperatorActions } from "../control/operator-action-state.ts";
+import type { ProcessLedger } from "../ledger/stage-ledger.ts";
 import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 import type { Rerouting } from "./reroute.ts";
 import type { TopicKeeper } from "./topic-keeper.ts";
@@ -38,6 +39,8 @@ export interface StageDeps {
   readonly operatorActions?: OperatorActions;
   /** Absent if nothing checks whether users are suppressed. */
   readonly suppressions?: KnownSuppressions;
+  /** Absent if `audit.enabled` is false. */
+  readonly ledger?: ProcessLedger;
   /** Called at most once, if the stage cannot continue and nothing else in this process can do its work. */
   readonly onFatal: (error: Error) => void;
 }

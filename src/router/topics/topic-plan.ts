@@ -11,6 +11,7 @@
  *                               least 8 h
  *   dead-letters                14 d                             64 KiB more
  *   attempts                    attempts.retention               1 MiB; only if attempts.enabled
+ *   ledger                      7 d                              1 MiB; only if audit.enabled
  *   dead-letter-replays         compacted, one partition         1 MiB
  *   audience-members            compacted                        1 MiB
  *   audiences                   compacted, one partition         1 MiB
@@ -59,6 +60,7 @@ export interface TopicPlanOptions {
   /** Retention of the `attempts` topic; null if there is none. */
   readonly attemptsRetentionMs: number | null;
   readonly hasOperatorEvents: boolean;
+  readonly hasLedger: boolean;
 }
 
 /** Has the same fields as the port's `TopicSpec`. */
@@ -92,7 +94,7 @@ export type PlannedConfig = Readonly<Partial<Record<PlannedKey, string>>>;
  */
 export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
   const { topics, destinations, webhooks, retryDelaysMs, retryWindowMs } = options;
-  const { partitions, replicationFactor, attemptsRetentionMs, hasOperatorEvents } = options;
+  const { partitions, replicationFactor, attemptsRetentionMs } = options;
   const largest = recordMaxBytes(topics);
   const allowed = options.maxMessageBytes ?? Number.POSITIVE_INFINITY;
   const maxBytes = (name: string) => Math.min(largest(name), allowed);
@@ -149,6 +151,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     ...(attemptsRetentionMs === null
       ? []
       : [planned("attempts", topics.attempts, attemptsRetentionMs)]),
+    ...(options.hasLedger ? [planned("ledger", topics.ledger, RETENTION_MS)] : []),
     compacted("deadLetterReplays", topics.deadLetterReplays, 1),
     compacted("audienceMembers", topics.audienceMembers, partitions),
     compacted("audiences", topics.audiences, 1),
@@ -157,7 +160,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
       "message.timestamp.type": "LogAppendTime",
     }),
     compacted("suppressions", topics.suppressions, 1),
-    ...(hasOperatorEvents ? [compacted("operatorEvents", topics.operatorEvents, 1)] : []),
+    ...(options.hasOperatorEvents ? [compacted("operatorEvents", topics.operatorEvents, 1)] : []),
   ];
 }
 

@@ -12,6 +12,7 @@ import { testHold } from "./hold.ts";
 import { testProducer } from "./producer.ts";
 import { testRead } from "./read.ts";
 import { testRebalance } from "./rebalance.ts";
+import { testReports } from "./reports.ts";
 
 /** @param start called before each test; its result is closed after the test. */
 export function testKafkaContract(start: () => KafkaUnderTest): void {
@@ -20,6 +21,7 @@ export function testKafkaContract(start: () => KafkaUnderTest): void {
   afterEach(() => bench.close());
   testConsumer(bench);
   testHold(bench);
+  testReports(bench);
   testRebalance(bench);
   testProducer(bench);
   testAdmin(bench);

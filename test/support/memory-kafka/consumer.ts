@@ -157,7 +157,8 @@ export class MemoryConsumer implements Consumer, Member {
     const topic = this.#broker.topics.get(at.topic);
     const committed = this.#committed(at, topic.id);
     const { partitionRecordsMax, onAssigned } = this.#options;
-    const owned = new OwnedPartition(at, topic, committed, partitionRecordsMax);
+    const before = this.#group.committed(at);
+    const owned = new OwnedPartition(at, topic, committed, before, partitionRecordsMax);
     const handler = onAssigned({
       ...at,
       topicId: () => topic.id,
@@ -236,7 +237,14 @@ export class MemoryConsumer implements Consumer, Member {
     for (const owned of this.#owned) owned.takes = false;
   }
 
+  async #report(isLast: boolean): Promise<void> {
+    if (this.#options.beforeCommit === undefined || !this.party.alive) return;
+    const processed = this.#owned.flatMap((owned) => owned.takeProcessed(isLast) ?? []);
+    if (processed.length > 0) await this.#options.beforeCommit(processed, isLast);
+  }
+
   #fence(): void {
+    void this.#report(true);
     for (const owned of this.#owned) owned.fence();
     this.#owned = [];
   }
@@ -263,15 +271,16 @@ export class MemoryConsumer implements Consumer, Member {
     return this.#lastCommit;
   }
 
-  #commitChanges(): Promise<void> {
+  async #commitChanges(): Promise<void> {
     const { network } = this.#broker;
     const changes = this.#owned.flatMap((owned) => {
       const offset = owned.uncommitted();
       return offset === null ? [] : [{ owned, offset }];
     });
-    if (changes.length === 0) return Promise.resolve();
+    if (changes.length === 0) return;
     const generation = this.#generation;
-    return new Promise((resolve) => {
+    await this.#report(false);
+    await new Promise<void>((resolve) => {
       network.toBroker(this.party, () => {
         const offsets = changes.map(({ offset }) => offset);
         const isAccepted = this.#group.commit(this, generation, offsets);

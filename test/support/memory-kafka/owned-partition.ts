@@ -1,10 +1,11 @@
 /** A partition that a consumer in memory owns, with the records that are passed on, finished and to be committed. */
 
 import { type IncomingRecord, recordBytes } from "../../../src/domain/record.ts";
+import { Admission } from "../../../src/kafka/consume/admission.ts";
 import { Completion } from "../../../src/kafka/consume/completion.ts";
 import { encodeHeld, withoutRanges } from "../../../src/kafka/consume/finished-ranges.ts";
-import { Admission } from "../../../src/kafka/consume/owned-partition.ts";
-import type { PartitionHandler, PartitionProgress } from "../../../src/kafka/port.ts";
+import { ProcessedSince } from "../../../src/kafka/consume/processed-since.ts";
+import type { PartitionHandler, PartitionProgress, Processed } from "../../../src/kafka/port.ts";
 import type { Offset, TopicPartition } from "./group.ts";
 import type { MemoryPartition, MemoryTopic } from "./topics.ts";
 
@@ -17,6 +18,7 @@ export class OwnedPartition implements TopicPartition {
   takes = true;
   readonly #log: MemoryPartition;
   readonly #completion: Completion;
+  readonly #processed: ProcessedSince;
   #handler: PartitionHandler | null = null;
   #onAppend: (() => void) | null = null;
   #admission: Admission | null = null;
@@ -32,11 +34,20 @@ export class OwnedPartition implements TopicPartition {
   #heldAt: number | null = null;
   #isFenced = false;
 
-  constructor(at: TopicPartition, topic: MemoryTopic, committed: Offset, recordsMax: number) {
+  /** @param before the group's commit; null if there is none. */
+  constructor(
+    at: TopicPartition,
+    topic: MemoryTopic,
+    committed: Offset,
+    before: Offset | null,
+    recordsMax: number,
+  ) {
     this.topic = at.topic;
     this.partition = at.partition;
     this.#log = topic.partition(at.partition);
     this.#completion = new Completion({ ...committed, topicId: topic.id, recordsMax });
+    const place = { topic: at.topic, partition: at.partition, topicId: topic.id };
+    this.#processed = new ProcessedSince(place, this.#completion, before);
     this.#topicId = topic.id;
     this.#next = committed.offset;
     this.#end = this.#log.end;
@@ -147,6 +158,10 @@ export class OwnedPartition implements TopicPartition {
     const isSame = metadata === before || (before === "" && metadata === withoutRanges(metadata));
     const isCommitted = offset === this.#committed.offset && isSame;
     return isCommitted ? null : { topic, partition, offset, metadata };
+  }
+
+  takeProcessed(isLast: boolean): Processed | null {
+    return this.#isFenced ? null : this.#processed.take(isLast);
   }
 
   committed(offset: Offset): void {

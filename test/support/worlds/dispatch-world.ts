@@ -128,7 +128,7 @@ export class DispatchWorld {
         writer: {
           write: (replacements, ended) => {
             this.written.push(...replacements);
-            ended(true);
+            ended(replacements.map(({ kind }) => (kind === "retry" ? "retry" : "dead:any")));
           },
         },
         suppressions,

@@ -40,11 +40,11 @@ test("everything that is omitted has its default", () => {
       startTimeoutMs: 60_000,
     },
     ...NOTHING_MORE,
+    audit: { enabled: true },
     attempts: { enabled: false, retentionMs: 3 * 86_400_000, responseBytes: null },
     operatorEvents: { enabled: false, webhook: null },
     tracing: null,
-    sources: [WEB],
-    defaultSource: null,
+    ...{ sources: [WEB], defaultSource: null },
     audiences: [],
     audienceDefaults: {
       ...{ source: null, integrations: null, consent: null },

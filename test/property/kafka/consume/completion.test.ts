@@ -1,9 +1,10 @@
-// Laws of src/kafka/consume/completion.ts, compared with a model that stores every record of the partition.
+// Laws of src/kafka/consume/completion.ts and processed-since.ts, compared with a model that stores every record of the partition.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Completion } from "../../../../src/kafka/consume/completion.ts";
 import { decodeRanges, METADATA_CHARS_MAX } from "../../../../src/kafka/consume/finished-ranges.ts";
+import { ProcessedSince } from "../../../../src/kafka/consume/processed-since.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 import { createPrng } from "../../../support/clock/prng.ts";
 
@@ -41,13 +42,17 @@ class Model {
   readonly #recordsMax: number;
   readonly #finished = new Set<number>();
   #inFlight: number[] = [];
+  /** Finished records that were reported. */
+  readonly #reported = new Set<number>();
   #completion: Completion;
+  #since: ProcessedSince;
   #nextIndex = 0;
 
   constructor(log: readonly number[], recordsMax: number) {
     this.#log = log;
     this.#recordsMax = recordsMax;
     this.#completion = new Completion({ offset: 0, metadata: null, topicId, recordsMax });
+    this.#since = this.#sinceNow();
   }
 
   apply(next: Step): void {
@@ -56,6 +61,24 @@ class Model {
     if (next.kind === "scatter") this.#scatter(next.every);
     if (next.kind === "restart") this.#restart();
     this.#check();
+    this.#report();
+  }
+
+  /** Each finished record is reported exactly once, and no other record. */
+  #report(): void {
+    const ranges = this.#since.take(false)?.ranges ?? [];
+    for (const offset of this.#log) {
+      if (!ranges.some(([from, to]) => from <= offset && offset < to)) continue;
+      if (this.#reported.has(offset)) throw new Error(`${offset} was reported twice`);
+      this.#reported.add(offset);
+    }
+    expect(this.#reported).toEqual(this.#finished);
+    const ends = ranges.flat();
+    expect(ends).toEqual([...new Set(ends)].sort((one, other) => one - other));
+  }
+
+  #sinceNow(): ProcessedSince {
+    return new ProcessedSince({ topic: "t", partition: 0, topicId }, this.#completion, null);
   }
 
   /** Passes on everything and finishes it. Nothing may be left. */
@@ -109,6 +132,7 @@ class Model {
       topicId,
       recordsMax: this.#recordsMax,
     });
+    this.#since = this.#sinceNow();
     this.#inFlight = [];
     const index = this.#log.findIndex((offset) => offset >= position);
     this.#nextIndex = index < 0 ? this.#log.length : index;

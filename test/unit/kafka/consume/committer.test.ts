@@ -11,7 +11,7 @@ import { LogLines } from "../../../support/log/log-lines.ts";
 let commits: (readonly OffsetToCommit[])[] = [];
 let failures: Error[] = [];
 let lines = new LogLines();
-let committer = new Committer("g", lines.log, new CommitPace());
+let committer = new Committer({ groupId: "g" }, lines.log, new CommitPace());
 
 const member = {
   commit: async (offsets: readonly OffsetToCommit[]) => {
@@ -41,7 +41,7 @@ beforeEach(() => {
   commits = [];
   failures = [];
   lines = new LogLines();
-  committer = new Committer("g", lines.log, new CommitPace());
+  committer = new Committer({ groupId: "g" }, lines.log, new CommitPace());
 });
 
 afterEach(() => {

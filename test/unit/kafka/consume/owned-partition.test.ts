@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { IncomingRecord } from "../../../../src/domain/record.ts";
+import { Admission } from "../../../../src/kafka/consume/admission.ts";
 import { ByteBudget } from "../../../../src/kafka/consume/byte-budget.ts";
-import { Admission, OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
+import { OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
 import type { FetchedBatch } from "../../../../src/kafka/membership.ts";
 import type { PartitionHandler } from "../../../../src/kafka/port.ts";
 import { fetchedBatch } from "../../../support/kafka-client/fetched-batch.ts";

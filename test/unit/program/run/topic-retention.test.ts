@@ -23,6 +23,7 @@ const plan = topicPlan({
   replicationFactor: null,
   attemptsRetentionMs: 259_200_000,
   hasOperatorEvents: true,
+  hasLedger: true,
 });
 const inputs = { plan, topics };
 

@@ -37,6 +37,7 @@ function planWith(more: Partial<Parameters<typeof topicPlan>[0]>): readonly Plan
     replicationFactor: null,
     attemptsRetentionMs: 259_200_000,
     hasOperatorEvents: true,
+    hasLedger: true,
     ...more,
   });
 }
@@ -82,6 +83,7 @@ test("the plan has each stage's topics with retention and record size", () => {
     ["p.delays.10s", 6, config(28_800_000, 1_064_960)],
     ["p.dead-letters", 6, config(14 * DAY_MS, 1_114_112)],
     ["p.attempts", 6, config(3 * DAY_MS, 1_048_576)],
+    ["p.ledger", 6, config(7 * DAY_MS, 1_048_576)],
     ["p.dead-letter-replays", 1, COMPACTED],
     ["p.audience-members", 6, COMPACTED],
     ["p.audiences", 1, COMPACTED],
@@ -108,6 +110,7 @@ test("equal delays share a topic, and names follow the configuration", () => {
     "delays.60m",
     "dead-letters",
     "attempts",
+    "ledger",
     "dead-letter-replays",
     "audience-members",
     "audiences",

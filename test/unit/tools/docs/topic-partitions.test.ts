@@ -17,6 +17,7 @@ test("the page on topics lists every topic of the plan that has one partition, a
     replicationFactor: null,
     attemptsRetentionMs: 86_400_000,
     hasOperatorEvents: true,
+    hasLedger: true,
   });
   const planned = plan.filter(({ partitions }) => partitions === 1).map(({ name }) => name);
   const sentence =

@@ -35,7 +35,7 @@ test("the rights of a stage, a line for each pattern", async () => {
     `${all} --operation Describe --topic switchyard. --resource-pattern-type prefixed`,
     `${all} --operation Read --topic switchyard.operator-actions --topic switchyard.operator-events --topic switchyard.suppressions`,
     `${all} --operation Read --topic switchyard.deliveries. --topic switchyard.retries. --resource-pattern-type prefixed`,
-    `${all} --operation Write --topic switchyard.dead-letters --topic switchyard.attempts --topic switchyard.operator-actions --topic switchyard.operator-events`,
+    `${all} --operation Write --topic switchyard.dead-letters --topic switchyard.attempts --topic switchyard.operator-actions --topic switchyard.operator-events --topic switchyard.ledger`,
     `${all} --operation Write --topic switchyard.delays. --resource-pattern-type prefixed`,
     `${all} --operation Read --group switchyard.operator-events`,
     `${all} --operation Read --group switchyard.deliver. --resource-pattern-type prefixed`,
@@ -50,7 +50,7 @@ test("the page writes nothing, until people may act on it", async () => {
   const all = `${TO}:switchyard-console`;
   expect(lines.filter((line) => !looking.includes(line) && !line.includes("Read --topic"))).toEqual(
     [
-      `${all} --operation Write --topic switchyard.operator-actions --topic switchyard.calls --topic switchyard.deletion-requests --topic switchyard.audience-syncs --topic switchyard.dead-letter-replays`,
+      `${all} --operation Write --topic switchyard.operator-actions --topic switchyard.calls --topic switchyard.deletion-requests --topic switchyard.audience-syncs --topic switchyard.dead-letter-replays --topic switchyard.ledger`,
       `${all} --operation Write --topic switchyard.deliveries. --topic switchyard.delays. --resource-pattern-type prefixed`,
       `${all} --operation Read --operation Delete --group switchyard.replay. --resource-pattern-type prefixed`,
     ],
@@ -83,7 +83,7 @@ test("without a prefix every name is meant, and the tool is taken as it is typed
 
 test("all roles by default; an unknown one is rejected", async () => {
   const { lines } = await acls([]);
-  expect(lines.filter((line) => line.startsWith("# ")).length).toBe(17);
+  expect(lines.filter((line) => line.startsWith("# ")).length).toBe(18);
   expect(await acls(["--roles", "deliver,mail"])).toMatchObject({
     status: 2,
     errors: expect.stringContaining('"mail" is not a role. Roles: ingest, route'),
@@ -143,7 +143,7 @@ test("Strimzi's definition rejects a wrong rule", () => {
 
 test("for Strimzi a resource for each role, with its rules", async () => {
   const all = await users(["--cluster", "prod"]);
-  expect(all.length).toBe(17);
+  expect(all.length).toBe(18);
   for (const user of all) {
     expect(user).toMatchObject({
       apiVersion: "kafka.strimzi.io/v1",
@@ -177,6 +177,7 @@ test("for Strimzi a resource for each role, with its rules", async () => {
         rule("topic", "switchyard.attempts", "literal", "Write"),
         rule("topic", "switchyard.operator-actions", "literal", "Write"),
         rule("topic", "switchyard.operator-events", "literal", "Write"),
+        rule("topic", "switchyard.ledger", "literal", "Write"),
         rule("topic", "switchyard.delays.", "prefix", "Write"),
         rule("group", "switchyard.operator-events", "literal", "Read"),
         rule("group", "switchyard.deliver.", "prefix", "Read"),

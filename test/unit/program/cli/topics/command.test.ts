@@ -66,12 +66,12 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
     "TOPIC                  DIFFERENCE  IS  PLAN",
     "t.calls                missing     -   3 partitions, kept 7d",
   ]);
-  expect(plan.out).toContain("11 topics to create. Run: switchyard topics --apply");
+  expect(plan.out).toContain("12 topics to create. Run: switchyard topics --apply");
   expect(admin.states.size).toBe(0);
 
   const applied = await compare(admin, true);
   expect(applied.status).toBe(0);
-  expect(applied.out).toContain("Done: 11 topics created.");
+  expect(applied.out).toContain("Done: 12 topics created.");
   expect([...admin.states.keys()]).toEqual([
     "t.calls",
     "t.audience-syncs",
@@ -79,6 +79,7 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
     "t.deliveries.crm",
     "t.delays.10s",
     "t.dead-letters",
+    "t.ledger",
     "t.dead-letter-replays",
     "t.audience-members",
     "t.audiences",
@@ -89,7 +90,7 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
   const again = await compare(admin, false);
   expect(again).toEqual({
     status: 0,
-    out: "All 11 topics are as planned; nothing to create or change.\n",
+    out: "All 12 topics are as planned; nothing to create or change.\n",
     err: "",
   });
 });
@@ -102,9 +103,9 @@ test("as JSON: the differences, and whether they were removed", async () => {
     return { status, ...JSON.parse(shell.output()) };
   };
   const plan = await reported(false);
-  expect(plan).toMatchObject({ status: 1, planned: 11, changes: 11, applied: false });
+  expect(plan).toMatchObject({ status: 1, planned: 12, changes: 12, applied: false });
   expect(plan.differences[0]).toMatchObject({ kind: "missing", topic: { name: "t.calls" } });
-  expect(await reported(true)).toMatchObject({ status: 0, changes: 11, applied: true });
+  expect(await reported(true)).toMatchObject({ status: 0, changes: 12, applied: true });
   expect(await reported(false)).toMatchObject({ status: 0, changes: 0, differences: [] });
 });
 

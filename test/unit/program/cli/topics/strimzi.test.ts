@@ -40,6 +40,7 @@ test("every topic of the plan, without asking a broker", async () => {
       ...["10s", "30s", "2m", "5m", "15m", "30m", "60m"].map((delay) => `delays.${delay}`),
       ...[
         "dead-letters",
+        "ledger",
         "dead-letter-replays",
         "audience-members",
         "audiences",

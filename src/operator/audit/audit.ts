@@ -1,0 +1,288 @@
+/**
+ * Adds up what became of the calls that were received in a period (docs/guarantees.md#audit), from Kafka alone, and
+ * without a consumer group.
+ *
+ *   what is found                                             means
+ *   all balances are zero (`hops.ts`)                         nothing is missing
+ *   a balance differs                                         the deliveries are named (`locate.ts`)
+ *   an offset that is not in the ledger, at or above the      the record waits, or is being processed
+ *     committed one
+ *   ... below it, where another program moved the offset      the record was skipped
+ *   ... below it, otherwise                                   unknown: processed without a ledger
+ *   ... and the record no longer exists, or is corrupt        nobody has read it. For topics behind a hop, the
+ *                                                             balance names the deliveries
+ *   an offset that is in two ledger records                   the record was processed twice
+ */
+
+import { type IncomingRecord, placeOf } from "../../domain/record.ts";
+import type { OffsetRange } from "../../kafka/port.ts";
+import { BIN_MS } from "../../router/ledger/tallies.ts";
+import { eachInParallel } from "../connect/partition-ranges.ts";
+import type { Bins, BookedSum } from "./books.ts";
+import { keyOf } from "./find-subset.ts";
+import { Balances, type HopName } from "./hops.ts";
+import { type Identified, identifiedCall, identifiedDelivery } from "./identities.ts";
+import { type Finding, locate } from "./locate.ts";
+import { type AuditSource, readRanges, readWindow, type WindowPartition } from "./read-window.ts";
+
+/** What became of the deliveries for a destination. */
+export interface DestinationSums {
+  /** Written by the route stage, by the deletion stage, and by replays. */
+  routed: number;
+  notified: number;
+  replayed: number;
+  /** Additional parts of deliveries that must be accepted by several endpoints. */
+  parts: number;
+  delivered: number;
+  suppressed: number;
+  queued: number;
+  awaitingRetry: number;
+  /** By reason. */
+  readonly deadLettered: Map<string, number>;
+  readonly skipped: Map<string, number>;
+  /** Deliveries that may have been sent twice. */
+  repeated: number;
+  missing: number;
+  tooMany: number;
+}
+
+export interface AuditReport {
+  /** The first time that is audited, and the end. Both are multiples of ten minutes. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly calls: {
+    routed: number;
+    readonly deadLettered: Map<string, number>;
+    waiting: number;
+  };
+  readonly destinations: ReadonlyMap<string, DestinationSums>;
+  readonly findings: readonly Finding[];
+  /** Sentences about deliveries that are missing or too many, and cannot be told from others. */
+  readonly unnamed: readonly string[];
+  /** Sentences about what cannot be known. */
+  readonly unknown: readonly string[];
+  /** When owners of partitions crashed. */
+  readonly crashes: readonly { readonly group: string; readonly atMs: number }[];
+}
+
+/** The number of keys that are kept for each partition. No partition has more records in progress. */
+const OPEN_MAX = 10_000;
+
+export async function audit(
+  source: AuditSource,
+  asked: { readonly fromMs: number; readonly toMs: number },
+): Promise<AuditReport> {
+  const bins = { first: Math.ceil(asked.fromMs / BIN_MS), end: Math.floor(asked.toMs / BIN_MS) };
+  return await new Auditor(source, bins).run();
+}
+
+class Auditor {
+  readonly #source: AuditSource;
+  readonly #bins: Bins;
+  readonly #balances: Balances;
+  readonly #findings: Finding[] = [];
+  readonly #unknown: string[] = [];
+  readonly #unnamed: string[] = [];
+  readonly #open = new Map<HopName, Set<number>>();
+  /** Records that were processed without a ledger, by partition. */
+  readonly #unledgered = new Map<string, number>();
+  readonly #calls = { routed: 0, deadLettered: new Map<string, number>(), waiting: 0 };
+  readonly #destinations = new Map<string, DestinationSums>();
+
+  constructor(source: AuditSource, bins: Bins) {
+    this.#source = source;
+    this.#bins = bins;
+    this.#balances = new Balances(bins);
+  }
+
+  async run(): Promise<AuditReport> {
+    const { first, end } = this.#bins;
+    const window = await readWindow(this.#source, this.#bins, first * BIN_MS);
+    if (!window.reachesBack) this.#unknown.push(beginning(window.books.written?.fromMs));
+    for (const sum of window.books.sums()) this.#add(sum);
+    await eachInParallel(window.partitions, (partition) => this.#readHoles(partition));
+    await eachInParallel(window.partitions, (partition) => this.#readRepeats(partition));
+    for (const [place, count] of this.#unledgered) {
+      this.#unknown.push(`${count} records of ${place} were processed without a ledger`);
+    }
+    const audited = new Set<string>(this.#source.destinations);
+    for (const balance of this.#balances.open()) {
+      // Other programs read the topics of other destinations.
+      if (!audited.has(balance.destination)) continue;
+      const ofDestination = this.#of(balance.destination);
+      const { findings, repeated, unnamed } = await locate(
+        this.#source,
+        window,
+        balance,
+        this.#open,
+      );
+      this.#findings.push(...findings);
+      ofDestination.repeated += repeated;
+      for (const { kind } of findings) {
+        if (kind === "missing") ofDestination.missing += 1;
+        else ofDestination.tooMany += 1;
+      }
+      if (unnamed > 0) this.#cannotName(balance.destination, balance.bin, unnamed);
+    }
+    return {
+      fromMs: first * BIN_MS,
+      toMs: end * BIN_MS,
+      calls: this.#calls,
+      destinations: this.#destinations,
+      findings: this.#findings,
+      unnamed: this.#unnamed,
+      unknown: this.#unknown,
+      crashes: window.books
+        .partitions()
+        .flatMap(({ group, changes }) =>
+          changes.flatMap(({ toMs, isCrash }) => (isCrash ? [{ group, atMs: toMs }] : [])),
+        ),
+    };
+  }
+
+  #add(booked: BookedSum): void {
+    const { writer, destination, outcome, count } = booked;
+    this.#balances.addBooked(booked);
+    const [kind, reason = ""] = outcome.split(":");
+    if (writer === "route" && destination === "") {
+      if (kind === "in") this.#calls.routed += count;
+      if (kind === "dead") addTo(this.#calls.deadLettered, reason, count);
+      return;
+    }
+    if (destination === "") return;
+    const sums = this.#of(destination);
+    if (kind === "queued" || (kind === "retry" && writer !== "deliver" && writer !== "delay")) {
+      if (writer === "route") sums.routed += count;
+      if (writer === "deletion") sums.notified += count;
+      if (writer === "replay") sums.replayed += count;
+    }
+    if (kind === "delivered") sums.delivered += count;
+    if (kind === "suppressed") sums.suppressed += count;
+    if (kind === "dead") addTo(sums.deadLettered, reason, count);
+    if (kind === "skipped") addTo(sums.skipped, reason, count);
+    if (writer === "deliver") sums.parts += kind === "in" ? -count : count;
+  }
+
+  async #readHoles(partition: WindowPartition): Promise<void> {
+    const { audited, holes, first, committed } = partition;
+    let left = OPEN_MAX;
+    const take = (record: IncomingRecord) => {
+      const { hop } = audited;
+      const found = hop === null ? identifiedCall(record) : identifiedDelivery(record);
+      const { bin } = found.identity;
+      if (left > 0) this.#keepOpen(hop, record);
+      left -= 1;
+      if (hop !== null) this.#balances.addRecord(hop, found.destination, found.identity, 1);
+      if (bin < this.#bins.first || bin >= this.#bins.end) return;
+      if (record.offset >= committed) this.#waits(hop, found);
+      else this.#notProcessed(partition, record, found);
+    };
+    await readRanges(this.#source, partition, holes, take, ({ offset, behind }) => {
+      if (offset < committed) this.#passedOver(partition, offset, behind, "are corrupt");
+    });
+    if (audited.hop !== null) return;
+    for (const [from, to] of holes) {
+      const end = Math.min(to, first);
+      if (from < end) this.#passedOver(partition, from, end, "were deleted before they were read");
+    }
+  }
+
+  /** The reader of these topics writes to the next hop. */
+  #keepOpen(hop: HopName | null, record: IncomingRecord): void {
+    const next: HopName = hop === null ? "queue" : hop === "delay" ? "retry" : "delay";
+    const more = next === "delay" ? 1 : 0;
+    const { identity } = hop === null ? identifiedCall(record) : identifiedDelivery(record, more);
+    const key = keyOf(identity.high, identity.low);
+    const keys = this.#open.get(next) ?? new Set();
+    this.#open.set(next, keys.add(key));
+  }
+
+  #waits(hop: HopName | null, { destination }: Identified): void {
+    if (hop === null) this.#calls.waiting += 1;
+    else if (hop === "queue") this.#of(destination).queued += 1;
+    else this.#of(destination).awaitingRetry += 1;
+  }
+
+  #notProcessed(
+    { topic, partition, booked }: WindowPartition,
+    record: IncomingRecord,
+    { messageId, destination }: Identified,
+  ): void {
+    const isIn = ([from, to]: OffsetRange) => from <= record.offset && record.offset < to;
+    if (booked?.moved.some(isIn) !== true) {
+      addTo(this.#unledgered, `${topic}/${partition}`, 1);
+      return;
+    }
+    const last = `nobody processed it: another program moved the offset of the group ${booked.group}`;
+    const place = placeOf(record);
+    const { timestampMs: atMs } = record;
+    const forWhom = destination === "" ? null : destination;
+    this.#findings.push({ kind: "skipped", messageId, destination: forWhom, place, atMs, last });
+    if (destination !== "") this.#of(destination).missing += 1;
+  }
+
+  /** Their message IDs are unknown. */
+  #passedOver({ topic, partition }: WindowPartition, from: number, end: number, why: string): void {
+    const last = `the offsets from ${from} to ${end - 1} ${why}`;
+    const place = { topic, partition, offset: from };
+    const nobody = { messageId: null, destination: null };
+    this.#findings.push({ kind: "unread", ...nobody, place, atMs: 0, last });
+  }
+
+  async #readRepeats(partition: WindowPartition): Promise<void> {
+    const { audited, booked } = partition;
+    const { hop } = audited;
+    for (const { range } of booked?.repeats ?? []) {
+      await readRanges(this.#source, partition, [range], (record) => {
+        if (hop === null) {
+          const { bin } = identifiedCall(record).identity;
+          if (bin >= this.#bins.first && bin < this.#bins.end) this.#calls.routed -= 1;
+          return;
+        }
+        const { destination, identity } = identifiedDelivery(record);
+        this.#balances.addRecord(hop, destination, identity, -1);
+        const isInWindow = identity.bin >= this.#bins.first && identity.bin < this.#bins.end;
+        if (isInWindow && hop !== "delay") this.#of(destination).repeated += 1;
+      });
+    }
+  }
+
+  #cannotName(destination: string, bin: number, count: number): void {
+    const from = new Date(bin * BIN_MS).toISOString();
+    this.#unnamed.push(
+      `${destination}: ${count} deliveries of the ten minutes from ${from} are missing or too many, and cannot be told from others`,
+    );
+  }
+
+  #of(destination: string): DestinationSums {
+    const known = this.#destinations.get(destination);
+    if (known !== undefined) return known;
+    const sums = {
+      routed: 0,
+      notified: 0,
+      replayed: 0,
+      parts: 0,
+      delivered: 0,
+      suppressed: 0,
+      queued: 0,
+      awaitingRetry: 0,
+      repeated: 0,
+      missing: 0,
+      tooMany: 0,
+      deadLettered: new Map<string, number>(),
+      skipped: new Map<string, number>(),
+    };
+    this.#destinations.set(destination, sums);
+    return sums;
+  }
+}
+
+function beginning(firstMs: number | undefined): string {
+  if (firstMs === undefined) return "the ledger is empty";
+  const at = new Date(firstMs).toISOString();
+  return `the ledger begins at ${at}: what was processed before that is not in it`;
+}
+
+function addTo(counts: Map<string, number>, key: string, number: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + number);
+}

@@ -1,0 +1,174 @@
+/**
+ * Adds up the records of the ledger: what each stage did with the records of each partition, and when the owner of a
+ * partition changed.
+ *
+ *   a ledger record of a partition                      shows
+ *   covers offsets that another one covers              they were processed twice
+ *   comes from another owner than the one before it,    the earlier owner crashed. What it had done since its last
+ *     which did not say that it ends                    ledger record was done again, and is in no ledger record
+ *   ... which said that it ends                         what was still being written then was done again
+ *   starts where another program committed              an operator moved the offset: forward if offsets between the
+ *                                                       two are not covered, and back if some are covered twice
+ *   starts above the one before it, otherwise           offsets between the two were processed by a process that
+ *                                                       writes no ledger, or were deleted before they were read
+ *
+ * The records of a group are in one partition of the ledger, and therefore in order.
+ */
+
+import { type PartitionPlace, partitionKey } from "../../domain/record.ts";
+import type { GroupNames } from "../../domain/topics.ts";
+import type { OffsetRange, Processed } from "../../kafka/port.ts";
+import type { LedgerRecord } from "../../router/ledger/ledger-record.ts";
+import { type Outcome, Sum, type Tallies } from "../../router/ledger/tallies.ts";
+import { Coverage } from "./coverage.ts";
+
+/** The part of Switchyard that wrote a ledger record. */
+export type Writer = "route" | "deletion" | "deliver" | "delay" | "replay";
+
+export interface Interval {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** What one writer did with the calls of one bin for one destination. */
+export class BookedSum extends Sum {
+  readonly writer: Writer;
+  readonly bin: number;
+  readonly destination: string;
+  readonly outcome: Outcome;
+  /** When the ledger records were written. */
+  fromMs = Number.POSITIVE_INFINITY;
+  toMs = Number.NEGATIVE_INFINITY;
+
+  constructor(writer: Writer, bin: number, destination: string, outcome: Outcome) {
+    super();
+    this.writer = writer;
+    this.bin = bin;
+    this.destination = destination;
+    this.outcome = outcome;
+  }
+}
+
+/** The bins of calls that are audited: from the first up to, but not including, `end`. */
+export interface Bins {
+  readonly first: number;
+  readonly end: number;
+}
+
+/** The partition of one incarnation of a topic. */
+export interface BookedPartition extends PartitionPlace {
+  readonly topicId: string;
+  readonly group: string;
+  readonly coverage: Coverage;
+  /** Ranges that were processed again, with the times of the ledger records. */
+  readonly repeats: { readonly range: OffsetRange; readonly atMs: number }[];
+  /** From the last ledger record of an owner to the first one of the next. */
+  readonly changes: (Interval & { readonly isCrash: boolean })[];
+  /** Offsets that nobody processed, because another program committed an offset above them. */
+  readonly moved: OffsetRange[];
+}
+
+/** An owner that gave up a partition may still be writing for this time. */
+const AFTER_END_MS = 60_000;
+
+interface Tenure {
+  readonly process: string;
+  readonly hasEnded: boolean;
+  readonly atMs: number;
+}
+
+export class Books {
+  readonly #groups: GroupNames;
+  readonly #bins: Bins;
+  readonly #sums = new Map<string, BookedSum>();
+  readonly #partitions = new Map<string, BookedPartition>();
+  readonly #tenures = new Map<string, Tenure>();
+  /** The number of ledger records. */
+  records = 0;
+  /** When the first and the last of them were written; null if there are none. */
+  written: Interval | null = null;
+
+  /** @param bins the bins whose sums are kept. */
+  constructor(groups: GroupNames, bins: Bins) {
+    this.#groups = groups;
+    this.#bins = bins;
+  }
+
+  add(record: LedgerRecord, atMs: number): void {
+    const writer = writerOf(record.group, this.#groups);
+    if (writer === null) return;
+    this.records += 1;
+    this.written = { fromMs: this.written?.fromMs ?? atMs, toMs: atMs };
+    this.#addSums(writer, record.tallies, atMs);
+    for (const processed of record.read) this.#process(record, processed, atMs);
+  }
+
+  sums(): Iterable<BookedSum> {
+    return this.#sums.values();
+  }
+
+  partitions(): readonly BookedPartition[] {
+    return [...this.#partitions.values()];
+  }
+
+  /** The current incarnation of a topic's partition; null if the ledger does not have it. */
+  partitionOf(place: PartitionPlace, topicId: string): BookedPartition | null {
+    return this.#partitions.get(keyOf(place, topicId)) ?? null;
+  }
+
+  #addSums(writer: Writer, tallies: Tallies, atMs: number): void {
+    tallies.each((bin, destination, outcome, sum) => {
+      if (bin < this.#bins.first || bin >= this.#bins.end) return;
+      const key = `${writer}/${bin}/${outcome}/${destination}`;
+      const known = this.#sums.get(key) ?? new BookedSum(writer, bin, destination, outcome);
+      this.#sums.set(key, known);
+      known.addAll(sum);
+      known.fromMs = Math.min(known.fromMs, atMs);
+      known.toMs = Math.max(known.toMs, atMs);
+    });
+  }
+
+  #process({ group, process, isLast }: LedgerRecord, processed: Processed, atMs: number): void {
+    const { topic, partition, topicId, ranges, start } = processed;
+    const key = keyOf(processed, topicId);
+    const known = this.#partitions.get(key);
+    const coverage = new Coverage();
+    const empty = { coverage, repeats: [], changes: [], moved: [] };
+    const booked = known ?? { topic, partition, topicId, group, ...empty };
+    this.#partitions.set(key, booked);
+    const before = this.#tenures.get(key);
+    const isNew = before !== undefined && (start !== undefined || before.process !== process);
+    if (isNew) {
+      const isCrash = !before.hasEnded;
+      const toMs = isCrash ? atMs : Math.min(atMs, before.atMs + AFTER_END_MS);
+      booked.changes.push({ fromMs: before.atMs, toMs, isCrash });
+    }
+    const { end } = booked.coverage;
+    if (start?.isOurs === false && start.offset > end && before !== undefined) {
+      booked.moved.push([end, start.offset]);
+    }
+    for (const range of ranges) {
+      const twice = booked.coverage.add(range);
+      booked.repeats.push(...twice.map((each) => ({ range: each, atMs })));
+    }
+    this.#tenures.set(key, { process, hasEnded: isLast, atMs });
+  }
+}
+
+function keyOf(place: PartitionPlace, topicId: string): string {
+  return `${partitionKey(place)}/${topicId}`;
+}
+
+export function writerOf(group: string, groups: GroupNames): Writer | null {
+  if (group === groups.route) return "route";
+  if (group === groups.deletion) return "deletion";
+  const starts = {
+    deliver: groups.deliver("" as Parameters<GroupNames["deliver"]>[0]),
+    delay: groups.delay(""),
+    replay: groups.replay(""),
+  };
+  for (const writer of ["deliver", "delay", "replay"] as const) {
+    if (group.startsWith(starts[writer])) return writer;
+  }
+  return null;
+}

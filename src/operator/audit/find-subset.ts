@@ -1,0 +1,70 @@
+/** Finds which records a sum is about, among some candidates. */
+
+import { type Identity, Sum } from "../../router/ledger/tallies.ts";
+
+export type Hash = Pick<Identity, "high" | "low">;
+
+/** With more candidates, three of them are not searched. */
+const THREE_OF_MAX = 3_000;
+
+/**
+ * Returns the candidates whose hashes make up the sum; null if there are none, or if more than three would have to be
+ * chosen, or would remain. Another set with the same sum is as unlikely as two messages with the same hash.
+ */
+export function findSubset<Item extends Hash>(
+  candidates: readonly Item[],
+  wanted: Sum,
+): readonly Item[] | null {
+  const { count } = wanted;
+  if (count === 0) return wanted.isZero ? [] : null;
+  if (count < 0 || count > candidates.length) return null;
+  if (count === candidates.length) return isSum(candidates, wanted) ? candidates : null;
+  if (count > candidates.length - count) {
+    const others = sumOf(candidates);
+    others.addAll(wanted, -1);
+    const left = new Set(findSubset(candidates, others) ?? []);
+    return left.size === others.count ? candidates.filter((each) => !left.has(each)) : null;
+  }
+  if (count > 3 || (count === 3 && candidates.length > THREE_OF_MAX)) return null;
+  const places = new Map(candidates.map((each, at) => [keyOf(each.high, each.low), at]));
+  return search(candidates, places, 0, count, wanted.high, wanted.low);
+}
+
+function search<Item extends Hash>(
+  candidates: readonly Item[],
+  places: ReadonlyMap<number, number>,
+  from: number,
+  count: number,
+  high: number,
+  low: number,
+): readonly Item[] | null {
+  if (count === 1) {
+    const at = places.get(keyOf(high, low));
+    const found = at === undefined || at < from ? undefined : candidates[at];
+    return found?.high === high && found.low === low ? [found] : null;
+  }
+  for (let at = from; at < candidates.length; at += 1) {
+    const one = candidates[at];
+    if (one === undefined) break;
+    const [restHigh, restLow] = [(high - one.high) | 0, (low - one.low) | 0];
+    const rest = search(candidates, places, at + 1, count - 1, restHigh, restLow);
+    if (rest !== null) return [one, ...rest];
+  }
+  return null;
+}
+
+function isSum(items: readonly Hash[], { high, low }: Hash): boolean {
+  const sum = sumOf(items);
+  return sum.high === high && sum.low === low;
+}
+
+export function sumOf(items: readonly Hash[]): Sum {
+  const sum = new Sum();
+  for (const each of items) sum.add(each);
+  return sum;
+}
+
+/** 53 of the 64 bits of a hash, as a key for maps. */
+export function keyOf(high: number, low: number): number {
+  return (high >>> 0) * 2 ** 21 + (low >>> 11);
+}

@@ -1,0 +1,345 @@
+/**
+ * Names the deliveries that make a balance differ from zero. Only then are records read that are in the ledger: those
+ * that were written at the hop (the content), and those from which the writer made them (its input).
+ *
+ *   step
+ *   1  counts how often the topic contains each delivery of the bin
+ *   2  for each ledger record of the writer, takes the deliveries of its input away from this. Those whose sum is still
+ *      missing are found among the input that the topic does not contain (`find-subset.ts`)
+ *      A delivery for several endpoints may have become several
+ *   3  what is left in the topic are the deliveries of other writers, and those that are too many
+ *
+ *   a delivery that is too many                               is
+ *   was written when the input changed its owner, or the      repeated: the writer had not written it to the ledger
+ *     input is not in the ledger                              yet, as at every crash
+ *   has a message ID that the writer's input has              doubled
+ *   has another message ID                                    extra: nobody wrote it, as far as the ledger shows
+ */
+
+import type { DestinationId } from "../../domain/ids.ts";
+import { placeOf, type RecordPlace } from "../../domain/record.ts";
+import type { OffsetRange } from "../../kafka/port.ts";
+import type { LedgerRecord } from "../../router/ledger/ledger-record.ts";
+import { Sum } from "../../router/ledger/tallies.ts";
+import { eachInParallel } from "../connect/partition-ranges.ts";
+import { type Interval, writerOf } from "./books.ts";
+import { findSubset, type Hash, keyOf, sumOf } from "./find-subset.ts";
+import type { Balance, HopName } from "./hops.ts";
+import { type Identified, identifiedCall, identifiedDelivery } from "./identities.ts";
+import { type AuditSource, readLedger, readRanges, type Window } from "./read-window.ts";
+
+/** Records are written up to this time before their ledger record, and after it if clocks differ. */
+const MARGIN_MS = 60_000;
+/** When an owner crashes, a record may have been written this long before the last ledger record. */
+const CRASH_MARGIN_MS = 5_000;
+
+export interface Finding {
+  readonly kind: "missing" | "doubled" | "extra" | "skipped" | "unread";
+  /** Null if it cannot be known. */
+  readonly messageId: string | null;
+  /** Null for a call. */
+  readonly destination: string | null;
+  readonly place: RecordPlace;
+  /** When the record was written; for what is missing, when the ledger was. */
+  readonly atMs: number;
+  /** The last thing that is known. */
+  readonly last: string;
+}
+
+/** By hop, the keys (`keyOf`) of the writer's input that is not in the ledger. */
+export type OpenInput = ReadonlyMap<HopName, ReadonlySet<number>>;
+
+export interface Located {
+  readonly findings: readonly Finding[];
+  /** Deliveries that were written again after a crash. */
+  readonly repeated: number;
+  /** The number of missing deliveries that could not be told from others. */
+  readonly unnamed: number;
+}
+
+interface Candidate extends Hash {
+  readonly place: RecordPlace;
+}
+
+/** What a ledger record of the writer says about the bin and the destination. */
+interface Entry {
+  readonly atMs: number;
+  readonly read: LedgerRecord["read"];
+  /** What is still missing of it. */
+  readonly rest: Sum;
+  /** Its input that the topic does not contain, and its input that the topic contains. */
+  readonly candidates: Candidate[];
+  readonly contained: Candidate[];
+}
+
+interface Contained {
+  /** How often the topic contains the delivery, and the writer's input has accounted for. */
+  count: number;
+  taken: number;
+}
+
+/** @param open the keys of input that is not in the ledger, by hop. */
+export async function locate(
+  source: AuditSource,
+  window: Window,
+  balance: Balance,
+  open: OpenInput,
+): Promise<Located> {
+  const { hop, destination } = balance;
+  const content = await readContent(source, window, balance);
+  const { entries, others } = await readEntries(source, balance);
+  await takeInput(source, entries, content, balance);
+  correct(entries, content);
+  const findings: Finding[] = [];
+  let unnamed = 0;
+  for (const { rest, candidates, atMs } of entries) {
+    const missing = findSubset(candidates, rest);
+    if (missing === null) unnamed += Math.max(0, rest.count);
+    for (const { place } of missing ?? []) {
+      const at = new Date(atMs).toISOString();
+      const last = `${hop.writer} had written it to ${WHERE[hop.name]} by ${at}, but it is not there`;
+      const messageId = await messageIdAt(source, place);
+      findings.push({ kind: "missing", messageId, destination, place, atMs, last });
+    }
+  }
+  const spare = await readSpare(source, window, balance, content);
+  const tooMany = withoutOthers(spare, others);
+  if (tooMany === null) unnamed += Math.abs(spare.length - others.count);
+  const excuses = excusesOf(spare, ownerChanges(source, window, balance));
+  let repeated = 0;
+  for (const each of tooMany ?? []) {
+    const left = excuses.get(each.key) ?? 0;
+    excuses.set(each.key, left - 1);
+    if (left > 0 || open.get(hop.name)?.has(each.key) === true) repeated += 1;
+    else findings.push(findingOf(each, destination));
+  }
+  return { findings, repeated, unnamed };
+}
+
+const WHERE: Readonly<Record<HopName, string>> = {
+  queue: "the destination's queue",
+  delay: "a delay topic",
+  retry: "the destination's retry topic",
+};
+
+function findingOf({ messageId, place, isKnown, atMs }: Spare, destination: string): Finding {
+  const at = new Date(atMs).toISOString();
+  const last = isKnown
+    ? `a second record with its message ID was written at ${at}`
+    : `written at ${at}, according to the ledger by nobody`;
+  return { kind: isKnown ? "doubled" : "extra", messageId, destination, place, atMs, last };
+}
+
+/** Null if it cannot be told which of them other writers have written. */
+function withoutOthers(spare: readonly Spare[], others: Sum): readonly Spare[] | null {
+  const rest = sumOf(spare);
+  rest.addAll(others, -1);
+  return findSubset(spare, rest);
+}
+
+async function messageIdAt(source: AuditSource, place: RecordPlace): Promise<string | null> {
+  const found: (string | null)[] = [];
+  await readRanges(source, place, [[place.offset, place.offset + 1]], (record) => {
+    const isCall = place.topic === source.topics.calls;
+    found.push((isCall ? identifiedCall(record) : identifiedDelivery(record)).messageId);
+  });
+  return found[0] ?? null;
+}
+
+function isOf({ bin, destination }: Balance, found: Identified): boolean {
+  return found.identity.bin === bin && found.destination === destination;
+}
+
+async function readContent(
+  source: AuditSource,
+  window: Window,
+  balance: Balance,
+): Promise<Map<number, Contained>> {
+  const content = new Map<number, Contained>();
+  await eachContent(source, window, balance, ({ key }) => {
+    const known = content.get(key);
+    if (known === undefined) content.set(key, { count: 1, taken: 0 });
+    else known.count += 1;
+  });
+  return content;
+}
+
+/** A delivery that the topic contains. */
+interface Content extends Hash {
+  readonly key: number;
+  readonly messageId: string | null;
+  readonly place: RecordPlace;
+  readonly atMs: number;
+}
+
+/** Visits the deliveries of the bin and the destination in the topics behind the hop. */
+async function eachContent(
+  source: AuditSource,
+  { topics: audited }: Window,
+  balance: Balance,
+  visit: (content: Content) => void,
+): Promise<void> {
+  const { kafka, topics } = source;
+  const { hop, fromMs, toMs } = balance;
+  const id = balance.destination as DestinationId;
+  const own = [topics.deliveries(id), topics.retries(id)];
+  const behind = audited.filter(
+    ({ topic, hop: name }) => name === hop.name && (name === "delay" || own.includes(topic)),
+  );
+  await eachInParallel(behind, async ({ topic }) => {
+    const sinceMs = Number.isFinite(fromMs) ? Math.max(0, fromMs - MARGIN_MS) : 0;
+    const starts = await kafka.admin.offsetsAt(topic, sinceMs);
+    const ends = await kafka.admin.offsets(topic);
+    const stops = Number.isFinite(toMs) ? await kafka.admin.offsetsAt(topic, toMs + MARGIN_MS) : [];
+    for (const { partition, first, end } of ends) {
+      const offsetIn = (all: typeof starts) => all.find((each) => each.partition === partition);
+      const from = offsetIn(starts)?.offset ?? first;
+      const to = offsetIn(stops)?.offset ?? end;
+      const ranges: OffsetRange[] = from < to ? [[from, to]] : [];
+      await readRanges(source, { topic, partition }, ranges, (record) => {
+        const found = identifiedDelivery(record);
+        if (!isOf(balance, found)) return;
+        const { high, low } = found.identity;
+        const { messageId } = found;
+        const key = keyOf(high, low);
+        visit({ high, low, key, messageId, place: placeOf(record), atMs: record.timestampMs });
+      });
+    }
+  });
+}
+
+async function readEntries(
+  source: AuditSource,
+  { hop, bin, destination, fromMs, toMs }: Balance,
+): Promise<{ entries: readonly Entry[]; others: Sum }> {
+  const entries: Entry[] = [];
+  const others = new Sum();
+  await readLedger(source, { fromMs, toMs: toMs + 1 }, (record, atMs) => {
+    const sum = record.tallies.find(bin, destination, hop.written);
+    if (sum === null) return;
+    const isOfWriter = writerOf(record.group, source.groups) === hop.writer;
+    if (!isOfWriter) return others.addAll(sum);
+    const rest = new Sum();
+    rest.addAll(sum);
+    entries.push({ atMs, read: record.read, rest, candidates: [], contained: [] });
+  });
+  entries.sort((one, other) => one.atMs - other.atMs);
+  return { entries, others };
+}
+
+/** Takes the input of each entry away from the content; what the content does not have is a candidate. */
+async function takeInput(
+  source: AuditSource,
+  entries: readonly Entry[],
+  content: ReadonlyMap<number, Contained>,
+  balance: Balance,
+): Promise<void> {
+  for (const entry of entries) {
+    for (const { topic, partition, ranges } of entry.read) {
+      await readRanges(source, { topic, partition }, ranges, (record) => {
+        const isCall = balance.hop.name === "queue";
+        const more = balance.hop.name === "delay" ? 1 : 0;
+        const found = isCall ? identifiedCall(record) : identifiedDelivery(record, more);
+        const { bin, high, low } = found.identity;
+        if (bin !== balance.bin || !(isCall || found.destination === balance.destination)) return;
+        const candidate = { high, low, place: placeOf(record) };
+        if (take(content, candidate)) {
+          entry.rest.remove(candidate);
+          entry.contained.push(candidate);
+        } else entry.candidates.push(candidate);
+      });
+    }
+  }
+}
+
+/** Returns false if the topic does not contain the delivery once more. */
+function take(content: ReadonlyMap<number, Contained>, { high, low }: Hash): boolean {
+  const contained = content.get(keyOf(high, low));
+  if (contained === undefined || contained.taken === contained.count) return false;
+  contained.taken += 1;
+  return true;
+}
+
+/**
+ * Corrects what was taken, by the sums. Input that had another outcome is given back: a delivery that was repeated may
+ * have been accepted once, and retried once. Then, what is left is taken: a delivery for several endpoints may have
+ * become several.
+ */
+function correct(entries: readonly Entry[], content: ReadonlyMap<number, Contained>): void {
+  for (const { rest, candidates, contained } of entries) {
+    if (rest.count >= 0) continue;
+    const wanted = new Sum();
+    wanted.addAll(rest, -1);
+    for (const each of findSubset(contained, wanted) ?? []) {
+      const known = content.get(keyOf(each.high, each.low));
+      if (known !== undefined) known.taken -= 1;
+      rest.add(each);
+      candidates.push(each);
+    }
+  }
+  const isSpare = ({ high, low }: Hash) => {
+    const { count = 0, taken = 0 } = content.get(keyOf(high, low)) ?? {};
+    return taken < count;
+  };
+  for (const { rest, candidates, contained } of entries) {
+    if (rest.count <= 0) continue;
+    for (const each of findSubset([...contained, ...candidates].filter(isSpare), rest) ?? []) {
+      take(content, each);
+      rest.remove(each);
+    }
+  }
+}
+
+/** A delivery for which the writer's input does not account. */
+interface Spare extends Content {
+  /** True if the writer's input has its message ID. */
+  readonly isKnown: boolean;
+  /** When the topic got this delivery, each time: a delivery that was retried is in it several times. */
+  readonly allAtMs: readonly number[];
+}
+
+/** If some of the same deliveries are too many, they are those that were written last. */
+async function readSpare(
+  source: AuditSource,
+  window: Window,
+  balance: Balance,
+  content: ReadonlyMap<number, Contained>,
+): Promise<readonly Spare[]> {
+  if ([...content.values()].every(({ count, taken }) => count === taken)) return [];
+  const found = new Map<number, Content[]>();
+  await eachContent(source, window, balance, (each) => {
+    const { count = 0, taken = 0 } = content.get(each.key) ?? {};
+    if (count > taken) found.set(each.key, [...(found.get(each.key) ?? []), each]);
+  });
+  return [...found].flatMap(([key, all]) => {
+    const { taken = 0 } = content.get(key) ?? {};
+    const sorted = all.toSorted((one, other) => one.atMs - other.atMs);
+    const allAtMs = sorted.map(({ atMs }) => atMs);
+    return sorted.slice(taken).map((each) => ({ ...each, isKnown: taken > 0, allAtMs }));
+  });
+}
+
+/** For each delivery, how often it was written while a partition changed its owner. */
+function excusesOf(spare: readonly Spare[], changes: readonly Interval[]): Map<number, number> {
+  const isAtChange = (atMs: number) =>
+    changes.some(({ fromMs, toMs }) => fromMs <= atMs && atMs <= toMs);
+  return new Map(spare.map(({ key, allAtMs }) => [key, allAtMs.filter(isAtChange).length]));
+}
+
+/** When partitions from which the hop is written changed their owner. */
+function ownerChanges(
+  { groups }: AuditSource,
+  { books }: Window,
+  { hop, destination }: Balance,
+): readonly Interval[] {
+  const isWriter = (group: string) => {
+    const writer = writerOf(group, groups);
+    if (writer === "deliver") return group === groups.deliver(destination as DestinationId);
+    return writer === hop.writer || (writer === "deletion" && hop.name === "queue");
+  };
+  return books
+    .partitions()
+    .filter(({ group }) => isWriter(group))
+    .flatMap(({ changes }) => changes)
+    .map(({ fromMs, toMs }) => ({ fromMs: fromMs - CRASH_MARGIN_MS, toMs }));
+}

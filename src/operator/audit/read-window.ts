@@ -1,0 +1,185 @@
+/**
+ * Reads what an audit compares: the committed offsets, then the ledger, and then the records that are not in it.
+ *
+ *   the order of reading               because
+ *   1  committed offsets               a ledger record is written before its offsets are committed, so an offset
+ *                                      below a committed one must be in the ledger
+ *   2  the ledger, to its end          what is written to a topic later is only found as a record
+ *   3  the ends of all topics          a topic then contains everything that is in the ledger
+ *   4  records whose offsets are not   they wait, are being processed, or were never processed
+ *      in the ledger
+ */
+
+import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
+import type { DestinationId } from "../../domain/ids.ts";
+import type { IncomingRecord, PartitionPlace } from "../../domain/record.ts";
+import { delayOfTopic, type GroupNames, type TopicNames } from "../../domain/topics.ts";
+import type { Kafka, OffsetRange, PartitionOffsets } from "../../kafka/port.ts";
+import { type LedgerRecord, parseLedgerRecord } from "../../router/ledger/ledger-record.ts";
+import { WAITING_MAX } from "../../router/ledger/stage-ledger.ts";
+import { CLOCK_MARGIN_MS, eachInParallel, READ_MAX_BYTES } from "../connect/partition-ranges.ts";
+import { type Bins, type BookedPartition, Books } from "./books.ts";
+import type { HopName } from "./hops.ts";
+
+export interface AuditSource {
+  readonly kafka: Pick<Kafka, "admin" | "read">;
+  readonly topics: TopicNames;
+  readonly groups: GroupNames;
+  /** The destinations to which requests are sent. */
+  readonly destinations: readonly DestinationId[];
+  readonly signal: AbortSignal;
+  /** Called with the number of records that were read. */
+  readonly onRead: (records: number) => void;
+}
+
+/** A topic whose records are compared, and the group that reads it. */
+export interface AuditedTopic {
+  readonly topic: string;
+  readonly group: string;
+  /** Null for `calls`. */
+  readonly hop: HopName | null;
+}
+
+export interface Window {
+  readonly books: Books;
+  /** True if the ledger has records of the time before the window. */
+  readonly reachesBack: boolean;
+  readonly topics: readonly AuditedTopic[];
+  readonly partitions: readonly WindowPartition[];
+}
+
+/** A partition, from its first record of the window to its end. */
+export interface WindowPartition extends PartitionPlace {
+  readonly audited: AuditedTopic;
+  /** Null if the ledger has nothing about the partition. */
+  readonly booked: BookedPartition | null;
+  /** The first offset that still exists. */
+  readonly first: number;
+  /** Offsets that are not in the ledger. */
+  readonly holes: readonly OffsetRange[];
+  readonly committed: number;
+}
+
+function auditedTopics(
+  { topics, groups, destinations }: AuditSource,
+  existing: readonly string[],
+): readonly AuditedTopic[] {
+  const all: AuditedTopic[] = [{ topic: topics.calls, group: groups.route, hop: null }];
+  for (const id of destinations) {
+    const group = groups.deliver(id);
+    all.push({ topic: topics.deliveries(id), group, hop: "queue" });
+    all.push({ topic: topics.retries(id), group, hop: "retry" });
+  }
+  for (const topic of existing) {
+    const delay = delayOfTopic(topic, topics);
+    if (delay !== null) all.push({ topic, group: groups.delay(delay), hop: "delay" });
+  }
+  return all.filter(({ topic }) => existing.includes(topic));
+}
+
+/** @param fromMs the start of the first bin. */
+export async function readWindow(source: AuditSource, bins: Bins, fromMs: number): Promise<Window> {
+  const { admin } = source.kafka;
+  const topics = auditedTopics(source, await admin.topics());
+  const names = topics.map(({ topic }) => topic);
+  const asked = Map.groupBy(topics, ({ group }) => group);
+  const committed = await admin.committedOf(
+    new Map([...asked].map(([group, own]) => [group, own.map(({ topic }) => topic)])),
+  );
+  const books = new Books(source.groups, bins);
+  const sinceMs = Math.max(0, fromMs - CLOCK_MARGIN_MS);
+  const whole = { fromMs: sinceMs, toMs: Number.POSITIVE_INFINITY };
+  const reachesBack = await readLedger(source, whole, (record, atMs) => books.add(record, atMs));
+  const ids = await admin.topicIds(names);
+  const offsets = await admin.offsetsOf(names);
+  const partitions: WindowPartition[] = [];
+  await eachInParallel(topics, async (audited) => {
+    const { topic, group } = audited;
+    const starts = await admin.offsetsAt(topic, sinceMs);
+    const own = committed.get(group)?.get(topic) ?? [];
+    for (const each of offsets.get(topic) ?? []) {
+      const { partition, first } = each;
+      const at = (all: readonly { partition: number; offset: number }[]) =>
+        all.find((other) => other.partition === partition)?.offset ?? 0;
+      const booked = books.partitionOf({ topic, partition }, ids.get(topic) ?? "");
+      const holes = holesOf(each, at(starts), booked);
+      partitions.push({ topic, partition, audited, booked, first, holes, committed: at(own) });
+    }
+  });
+  return { books, reachesBack, topics, partitions };
+}
+
+/** Offsets below the first one in the ledger belong to earlier calls, unless they are in the window. */
+function holesOf(
+  { end }: PartitionOffsets,
+  start: number,
+  booked: BookedPartition | null,
+): readonly OffsetRange[] {
+  if (booked === null) return start < end ? [[start, end]] : [];
+  const from = Math.min(start, booked.coverage.first ?? start);
+  return booked.coverage.holes([from, end]);
+}
+
+/** Returns true if the ledger has, or had, records of the time before `fromMs`. */
+export async function readLedger(
+  { kafka, topics, signal, onRead }: AuditSource,
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+  take: (record: LedgerRecord, atMs: number) => void,
+): Promise<boolean> {
+  const starts = await kafka.admin.offsetsAt(topics.ledger, fromMs);
+  const ends = await kafka.admin.offsets(topics.ledger);
+  const stops =
+    toMs === Number.POSITIVE_INFINITY ? [] : await kafka.admin.offsetsAt(topics.ledger, toMs);
+  const isNew = onlyOnce();
+  await eachInParallel(ends, async ({ partition, first, end }) => {
+    const from = starts.find((each) => each.partition === partition)?.offset ?? first;
+    const to = stops.find((each) => each.partition === partition)?.offset ?? end;
+    const range = { topic: topics.ledger, partition, from, to, maxBytes: READ_MAX_BYTES, signal };
+    for await (const records of kafka.read(range)) {
+      for (const { value, timestampMs } of records) {
+        const parsed = parseLedgerRecord(value);
+        if (parsed !== null && isNew(parsed)) take(parsed, timestampMs);
+      }
+      onRead(records.length);
+    }
+  });
+  return starts.some(({ offset }) => offset > 0);
+}
+
+/** Returns a function that recognizes ledger records that exist twice. */
+function onlyOnce(): (record: LedgerRecord) => boolean {
+  const seen = new Map<string, Set<number>>();
+  return ({ group, process, number }) => {
+    const key = `${group}/${process}`;
+    const numbers = seen.get(key) ?? new Set();
+    seen.set(key, numbers);
+    if (numbers.has(number)) return false;
+    numbers.add(number);
+    const [oldest] = numbers;
+    // A record that exists twice has waited for its topic, together with fewer others than this.
+    if (numbers.size > 2 * WAITING_MAX && oldest !== undefined) numbers.delete(oldest);
+    return true;
+  };
+}
+
+/**
+ * Reads ranges of one partition. Records that no longer exist are not passed on, nor are those of corrupt batches.
+ *
+ * @param onCorrupt called with each corrupt batch.
+ */
+export async function readRanges(
+  { kafka, signal, onRead }: Pick<AuditSource, "kafka" | "signal" | "onRead">,
+  { topic, partition }: PartitionPlace,
+  ranges: readonly OffsetRange[],
+  take: (record: IncomingRecord) => void,
+  onCorrupt: (batch: CorruptBatch) => void = () => undefined,
+): Promise<void> {
+  for (const [from, to] of ranges) {
+    const place = { topic, partition, from, to };
+    const range = { ...place, maxBytes: READ_MAX_BYTES, signal, onSkipped: onCorrupt };
+    for await (const records of kafka.read(range)) {
+      for (const record of records) take(record);
+      onRead(records.length);
+    }
+  }
+}

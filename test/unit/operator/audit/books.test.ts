@@ -1,0 +1,101 @@
+import { describe, expect, test } from "vitest";
+import { groupNames } from "../../../../src/domain/topics.ts";
+import type { Processed } from "../../../../src/kafka/port.ts";
+import { type BookedPartition, Books } from "../../../../src/operator/audit/books.ts";
+import { identityOf, Tallies } from "../../../../src/router/ledger/tallies.ts";
+
+const groups = groupNames("");
+const bins = { first: 10, end: 12 };
+const place = { topic: "calls", partition: 0, topicId: "id" };
+
+interface Written {
+  readonly process: string;
+  readonly ranges: Processed["ranges"];
+  readonly start?: Processed["start"];
+  readonly isLast?: boolean;
+}
+
+function booksOf(...records: readonly Written[]): Books {
+  const books = new Books(groups, bins);
+  for (const [at, { process, ranges, start, isLast = false }] of records.entries()) {
+    const read = [{ ...place, ranges, ...(start === undefined ? {} : { start }) }];
+    const whole = { group: "route", process, number: at, read, isLast, tallies: new Tallies() };
+    books.add(whole, at * 1_000);
+  }
+  return books;
+}
+
+function partitionOf(...records: readonly Written[]): BookedPartition {
+  const found = booksOf(...records).partitionOf(place, "id");
+  if (found === null) throw new Error("the partition is not in the books");
+  return found;
+}
+
+const ours = (offset: number) => ({ offset, isOurs: true });
+const foreign = (offset: number) => ({ offset, isOurs: false });
+
+describe("a ledger record of a partition", () => {
+  test("covers offsets that another one covers: they were processed twice", () => {
+    const { repeats, changes } = partitionOf(
+      { process: "a", ranges: [[0, 10]], start: ours(0) },
+      { process: "b", ranges: [[5, 12]], start: ours(5) },
+    );
+    expect(repeats).toEqual([{ range: [5, 10], atMs: 1_000 }]);
+    expect(changes).toEqual([{ fromMs: 0, toMs: 1_000, isCrash: true }]);
+  });
+  test("comes from another owner, and the earlier one said that it ends: nothing crashed", () => {
+    const { changes } = partitionOf(
+      { process: "a", ranges: [[0, 10]], start: ours(0) },
+      { process: "a", ranges: [], isLast: true },
+      { process: "b", ranges: [[10, 12]], start: ours(10) },
+    );
+    expect(changes).toEqual([{ fromMs: 1_000, toMs: 2_000, isCrash: false }]);
+  });
+  test("begins another tenure of the same process, which did not say that it ends", () => {
+    const { changes } = partitionOf(
+      { process: "a", ranges: [[0, 10]], start: ours(0) },
+      { process: "a", ranges: [[10, 12]], start: ours(10) },
+    );
+    expect(changes).toEqual([{ fromMs: 0, toMs: 1_000, isCrash: true }]);
+  });
+  test("starts above the end, where another program committed: an operator moved the offset", () => {
+    const { moved } = partitionOf(
+      { process: "a", ranges: [[0, 10]], start: ours(0) },
+      { process: "a", ranges: [], isLast: true },
+      { process: "b", ranges: [[20, 22]], start: foreign(20) },
+    );
+    expect(moved).toEqual([[10, 20]]);
+  });
+  test("starts above the end, otherwise: the offsets between are unknown", () => {
+    const { moved, coverage } = partitionOf(
+      { process: "a", ranges: [[0, 10]], start: ours(0) },
+      { process: "b", ranges: [[20, 22]], start: ours(20) },
+    );
+    expect(moved).toEqual([]);
+    expect(coverage.holes([0, 25])).toEqual([
+      [10, 20],
+      [22, 25],
+    ]);
+  });
+  test("is about another incarnation of the topic: its offsets are others", () => {
+    const books = booksOf({ process: "a", ranges: [[0, 10]], start: ours(0) });
+    expect(books.partitionOf(place, "other")).toBeNull();
+  });
+});
+
+test("sums are kept by writer, and only those of the audited bins", () => {
+  const books = new Books(groups, bins);
+  for (const [at, group] of ["route", "deliver.crm", "route", "somebody"].entries()) {
+    const tallies = new Tallies();
+    for (const bin of [9, 10, 12]) tallies.add("crm", "in", { ...identityOf("m", 0), bin });
+    books.add({ group, process: "a", number: at, read: [], isLast: false, tallies }, at);
+  }
+  expect(
+    [...books.sums()].map(({ writer, bin, destination, outcome, count, fromMs, toMs }) => {
+      return { writer, bin, destination, outcome, count, fromMs, toMs };
+    }),
+  ).toEqual([
+    { writer: "route", bin: 10, destination: "crm", outcome: "in", count: 2, fromMs: 0, toMs: 2 },
+    { writer: "deliver", bin: 10, destination: "crm", outcome: "in", count: 1, fromMs: 1, toMs: 1 },
+  ]);
+});
