@@ -1,10 +1,10 @@
-/** Reads the compacted topics `operator-actions` and `suppressions`, for commands. */
+/** Reads whole compacted topics with one partition, for commands. */
 
 import { randomBytes } from "node:crypto";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { KnownOperatorActions } from "../../router/control/operator-action-state.ts";
-import { OPERATIONS_PARTITION, readOperatorAction } from "../../router/control/operator-actions.ts";
+import { readOperatorAction } from "../../router/control/operator-actions.ts";
 import { KnownSuppressions } from "../../router/suppression/known-suppressions.ts";
 import {
   readSuppression,
@@ -12,32 +12,49 @@ import {
   suppressionOf,
 } from "../../router/suppression/suppression-record.ts";
 
+const PARTITION = 0;
 const STEP_BYTES = 1_048_576;
 
 type Reads = Pick<Kafka, "admin" | "read">;
 
-/** Returns all current actions. There are none if the topic does not exist yet. */
+/** Passes on the topic's records, up to its current end. There are none if the topic does not exist yet. */
+export async function readWhole(
+  kafka: Reads,
+  topic: string,
+  signal: AbortSignal,
+  take: (record: IncomingRecord) => void,
+): Promise<void> {
+  const logs = (await kafka.admin.offsetsOf([topic])).get(topic) ?? [];
+  const log = logs.find(({ partition }) => partition === PARTITION);
+  if (log === undefined) return;
+  const range = { topic, partition: PARTITION, from: log.first, to: log.end };
+  for await (const records of kafka.read({ ...range, maxBytes: STEP_BYTES, signal })) {
+    for (const record of records) take(record);
+  }
+}
+
+/** Returns all current actions. */
 export async function readKnownOperatorActions(
   kafka: Reads,
   topic: string,
   signal: AbortSignal,
 ): Promise<KnownOperatorActions> {
   const known = new KnownOperatorActions();
-  for await (const record of recordsOf(kafka, topic, signal)) {
+  await readWhole(kafka, topic, signal, (record) => {
     const operation = readOperatorAction(record);
     if (operation.kind !== "refused") known.apply(operation);
-  }
+  });
   return known;
 }
 
-/** Returns what the stages know, without user IDs. Nobody is suppressed if the topic does not exist yet. */
+/** Returns what the stages know, without user IDs. */
 export async function readKnownSuppressions(
   kafka: Reads,
   topic: string,
   signal: AbortSignal,
 ): Promise<KnownSuppressions> {
   const known = new KnownSuppressions(randomBytes(4).readInt32LE());
-  for await (const record of recordsOf(kafka, topic, signal)) known.apply(record);
+  await readWhole(kafka, topic, signal, (record) => known.apply(record));
   return known;
 }
 
@@ -49,25 +66,12 @@ export async function readSuppressions(
   only: ReadonlySet<string> | null = null,
 ): Promise<readonly Suppression[]> {
   const found = new Map<string, Suppression>();
-  for await (const record of recordsOf(kafka, topic, signal)) {
+  await readWhole(kafka, topic, signal, (record) => {
     const read = readSuppression(record);
-    if (read.kind !== "suppressed" && read.kind !== "lifted") continue;
-    if (only !== null && !only.has(read.userId)) continue;
+    if (read.kind !== "suppressed" && read.kind !== "lifted") return;
+    if (only !== null && !only.has(read.userId)) return;
     found.delete(read.userId);
     if (read.kind === "suppressed") found.set(read.userId, suppressionOf(read, record));
-  }
+  });
   return [...found.values()];
-}
-
-async function* recordsOf(
-  kafka: Reads,
-  topic: string,
-  signal: AbortSignal,
-): AsyncGenerator<IncomingRecord, void, undefined> {
-  const [log] = (await kafka.admin.offsetsOf([topic])).get(topic) ?? [];
-  if (log === undefined) return;
-  const range = { topic, partition: OPERATIONS_PARTITION, from: log.first, to: log.end };
-  for await (const records of kafka.read({ ...range, maxBytes: STEP_BYTES, signal })) {
-    yield* records;
-  }
 }

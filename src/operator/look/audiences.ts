@@ -6,38 +6,33 @@ import type { IncomingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { readChangelog } from "../../router/audience/changelog.ts";
-import type { Claimed, Claims } from "../../router/audience/claims.ts";
+import { type Claimed, Claims } from "../../router/audience/claims.ts";
 import { memberPrefix, membersRange, userOf } from "../../router/audience/keys.ts";
-import { ClaimsReader } from "../../router/audience/registry.ts";
 import type { OrderedStore } from "../../router/audience/store/ordered-store.ts";
 import { missingTopics } from "../../router/stage/topic-keeper.ts";
 import { type TopicReader, topicReader } from "../../router/stage/topic-reader.ts";
+import { readWhole } from "../connect/known-operations.ts";
 
 /**
- * @param onRecords called with all records that are read, in order.
+ * @param onRecord called with each record, in order.
  * @throws Error with the command to run, if the topic `audiences` does not exist.
  */
 export async function readClaims(
   kafka: Kafka,
   topics: TopicNames,
   signal: AbortSignal,
-  onRecords: (records: readonly IncomingRecord[]) => void = () => undefined,
+  onRecord: (record: IncomingRecord) => void = () => undefined,
 ): Promise<Claims> {
   const { audiences } = topics;
   if ((await missingTopics(kafka.admin, [audiences])).length > 0) {
     throw new Error(`The topic ${audiences} does not exist. Run: switchyard topics --apply`);
   }
-  const topic = topicReader(kafka, systemClock, signal);
-  const reader = new ClaimsReader({
-    end: () => topic.end(audiences, 0),
-    read: async function* (from, to) {
-      for await (const records of topic.read(audiences, 0, from, to)) {
-        onRecords(records);
-        yield records;
-      }
-    },
+  const claims = new Claims();
+  await readWhole(kafka, audiences, signal, (record) => {
+    onRecord(record);
+    claims.take(record);
   });
-  return await reader.readToEnd();
+  return claims;
 }
 
 export function audienceTable(audiences: readonly Claimed[]): string {

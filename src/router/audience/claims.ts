@@ -15,6 +15,7 @@
 
 import type { AudienceStatus } from "../../domain/audience.ts";
 import { jsonObjectIn } from "../../domain/json.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
 import type { Audience } from "./audience.ts";
 
 export interface ClaimedAudience extends Pick<Audience, "id" | "name" | "key" | "first" | "last"> {
@@ -59,7 +60,13 @@ export class Claims {
     return id === undefined ? null : this.of(id);
   }
 
-  /** Applies the next record of the topic. */
+  /** Applies the next record of the topic, if Switchyard wrote it. */
+  take({ key, value, offset }: Pick<IncomingRecord, "key" | "value" | "offset">): void {
+    const claim = value === null ? null : readClaim(value);
+    if (key === null || (value !== null && claim === null)) return;
+    this.apply(key.toString(), claim, offset);
+  }
+
   apply(id: string, record: ClaimedAudience | null, offset: number): void {
     if (record === null) {
       this.#free(id);

@@ -12,7 +12,7 @@
 import { inTurn } from "../../base/runtime/in-turn.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
 import { type Audience, approvalOf, type Counts } from "./audience.ts";
-import { type ClaimedAudience, Claims, conflictOf, readClaim } from "./claims.ts";
+import { type ClaimedAudience, Claims, conflictOf } from "./claims.ts";
 import type { ClaimRequest, ClaimResult, Registry, Writer } from "./ports.ts";
 
 export interface RegistryDeps {
@@ -25,7 +25,7 @@ export interface RegistryDeps {
 }
 
 /** Reads the topic into claims. Each read continues at the end of the previous one. */
-export class ClaimsReader {
+class ClaimsReader {
   readonly claims = new Claims();
   readonly #deps: Pick<RegistryDeps, "end" | "read">;
   #next = 0;
@@ -38,11 +38,7 @@ export class ClaimsReader {
     const end = await this.#deps.end();
     if (end > this.#next) {
       for await (const records of this.#deps.read(this.#next, end)) {
-        for (const { key, value, offset } of records) {
-          const claim = value === null ? null : readClaim(value);
-          if (key === null || (value !== null && claim === null)) continue;
-          this.claims.apply(key.toString(), claim, offset);
-        }
+        for (const record of records) this.claims.take(record);
       }
       this.#next = end;
     }

@@ -23,6 +23,7 @@ import { withoutSchema } from "../../domain/framing.ts";
 import type { MessageId } from "../../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import { type TraceContext, withTrace } from "../../domain/trace-context.ts";
+import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 import type { Route, SourceRoutes } from "./routing.ts";
 
 /**
@@ -45,17 +46,11 @@ export interface ChangedCall {
   readonly key: string;
 }
 
-/** What the rules of destinations did to a call. */
-export interface ChangedCalls {
-  readonly calls: ReadonlyMap<Route, ChangedCall>;
-  /** The header for deliveries that do not show the user; null if there is none. */
-  readonly userHash: () => string | null;
-}
-
 /**
  * @param trace the trace to which the records belong. If null, they belong to the trace of the original record, if
  *   that has one.
- * @param changed null if no rules changed the call.
+ * @param changed the call as the rules of each of these routes changed it.
+ * @param suppressions null if deliveries get no header with user hashes.
  */
 export function copies(
   record: IncomingRecord,
@@ -63,7 +58,8 @@ export function copies(
   { sourceHeader }: SourceRoutes,
   routes: readonly Route[],
   trace: TraceContext | null = null,
-  changed: ChangedCalls | null = null,
+  changed: ReadonlyMap<Route, ChangedCall> | null = null,
+  suppressions: Pick<KnownSuppressions, "headerOf"> | null = null,
 ): readonly OutgoingRecord[] {
   if (routes.length === 0) return [];
   const keyText = callKey(call);
@@ -92,7 +88,7 @@ export function copies(
   let userHash: RecordHeaders | null = null;
   const withUserHash = (headers: RecordHeaders): RecordHeaders => {
     if (userHash === null) {
-      const text = changed?.userHash() ?? null;
+      const text = suppressions?.headerOf(call) ?? null;
       userHash = text === null ? [] : [[DELIVERY_HEADER.userHash, Buffer.from(text)]];
     }
     return [...headers, ...userHash];
@@ -101,7 +97,7 @@ export function copies(
     const { topic, historical, headers, passed } = route;
     const all = historical ? shared : sharedAtReceipt;
     const sharedHeaders = passed === null ? all : limitedTo(passed, all);
-    const own = changed?.calls.get(route);
+    const own = changed?.get(route);
     if (own === undefined) return { topic, key, value, sharedHeaders, headers };
     const ownKey = own.key === keyText ? key : Buffer.from(own.key);
     const isShown = own.key === keyText && call.userId !== null && call.type !== "alias";

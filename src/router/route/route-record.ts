@@ -284,8 +284,7 @@ function routeByRules(
       }
     }
   }
-  const userHash = () => suppressions?.headerOf(call) ?? null;
-  const records = copies(record, read, from, routes, trace, { calls: changes, userHash });
+  const records = copies(record, read, from, routes, trace, changes, suppressions);
   return { routes, records, ruled: { skipped, changed, failed } };
 }
 

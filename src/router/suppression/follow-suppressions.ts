@@ -24,6 +24,7 @@ import type { IncomingRecord } from "../../domain/record.ts";
 import type { WatchedProducer } from "../../kafka/port.ts";
 import { type FollowDeps, FollowedTopic, type WholeReading } from "../control/follow-topic.ts";
 import { KnownSuppressions } from "./known-suppressions.ts";
+import type { SuppressedUsers } from "./suppressed-users.ts";
 import { KEY_BYTES, keyRecord } from "./suppression-record.ts";
 
 const LOG_LINES_PER_SECOND = 10;
@@ -155,18 +156,11 @@ export class FollowedSuppressions implements Disposable {
   }
 
   /** Returns the user whom the record is about; null if there is none. */
-  #apply(record: IncomingRecord, users?: ReturnType<KnownSuppressions["newUsers"]>): string | null {
-    const applied = this.suppressions.apply(record, users);
-    switch (applied.kind) {
-      case "user":
-        return applied.userId;
-      case "key":
-        this.#key.resolve();
-        return null;
-      case "invalid":
-        this.#refused(record, applied.error);
-        return null;
-    }
+  #apply(record: IncomingRecord, users?: SuppressedUsers): string | null {
+    const read = this.suppressions.apply(record, users);
+    if (read.kind === "key") this.#key.resolve();
+    if (read.kind === "invalid") this.#refused(record, read.error);
+    return "userId" in read ? read.userId : null;
   }
 
   /** The producer retries until it is closed, which ends both sends with an error. The key is used when it is read. */

@@ -16,19 +16,11 @@
 
 import type { IncomingRecord } from "../../domain/record.ts";
 import { SuppressedUsers } from "./suppressed-users.ts";
-import { readSuppression } from "./suppression-record.ts";
+import { readSuppression, type SuppressionRecord } from "./suppression-record.ts";
 import { type CallIds, UserHeaders } from "./user-header.ts";
 
 /** Called with the ID of a user who was suppressed or lifted. */
 type Listener = (userId: string) => void;
-
-/** The result of a record. */
-export type Applied =
-  | { readonly kind: "user"; readonly userId: string }
-  | { readonly kind: "key" }
-  | { readonly kind: "invalid"; readonly error: string };
-
-const KEY: Applied = { kind: "key" };
 
 export class KnownSuppressions {
   readonly #random: number;
@@ -83,21 +75,12 @@ export class KnownSuppressions {
   }
 
   /** Applies a record. @param users where its user is added or removed, if not here. */
-  apply(record: IncomingRecord, users = this.#users): Applied {
+  apply(record: IncomingRecord, users = this.#users): SuppressionRecord {
     const read = readSuppression(record);
-    switch (read.kind) {
-      case "suppressed":
-        users.add(read.userId);
-        return { kind: "user", userId: read.userId };
-      case "lifted":
-        users.remove(read.userId);
-        return { kind: "user", userId: read.userId };
-      case "key":
-        this.#addKey(read.key);
-        return KEY;
-      case "invalid":
-        return read;
-    }
+    if (read.kind === "suppressed") users.add(read.userId);
+    else if (read.kind === "lifted") users.remove(read.userId);
+    else if (read.kind === "key") this.#addKey(read.key);
+    return read;
   }
 
   /** A set of users for another reading of the whole topic. @param isKept true if it starts with the known users. */

@@ -95,8 +95,8 @@ export async function readAudiencesView({
   signal,
 }: QuerySource): Promise<readonly AudienceView[]> {
   const past = new AudienceHistory();
-  const claims = await readClaims(kafka, configuredTopics(config), signal, (records) =>
-    past.take(records),
+  const claims = await readClaims(kafka, configuredTopics(config), signal, (record) =>
+    past.take([record]),
   );
   const nowMs = Date.now();
   return claims.all().map((audience) => {

@@ -139,18 +139,14 @@ function showCommand(shell: Shell, exit: Exit): Command {
         "configuration is invalid.\n\nExample:\n  switchyard suppressions show u1",
     )
     .action(async (user: string, options: ClusterOptions) => {
-      const [found] = await read(options, shell, user);
-      const outcome = found === undefined ? NOT_SUPPRESSED : suppressionJson(found);
-      const text =
-        found === undefined
-          ? `${visibleCell(user)} is not suppressed.\n`
-          : `${visibleCell(user)} has been suppressed since ${instantText(found.suppressedAtMs)} UTC${reasonText(found)}.\n`;
-      tell(options, shell, text, { ...outcome, userId: user, suppressed: found !== undefined });
-      exit(found === undefined ? 1 : 0);
+      const [found = null] = await read(options, shell, user);
+      const text = `${visibleCell(user)} ${stateText(found)}.\n`;
+      const { suppressedAt = null, reason = null } = found === null ? {} : suppressionJson(found);
+      const outcome = { userId: user, suppressed: found !== null, suppressedAt, reason };
+      tell(options, shell, text, outcome);
+      exit(found === null ? 1 : 0);
     });
 }
-
-const NOT_SUPPRESSED = { suppressedAt: null, reason: null };
 
 /** Yields the IDs in pieces. @throws WrongUsage for an ID that cannot be suppressed, Error if the signal aborts. */
 export async function* idsOf(
@@ -205,7 +201,10 @@ export async function writeEach(
     for await (const some of ids) {
       for (let at = 0; at < some.length; at += PIECE) {
         const piece = some.slice(at, at + PIECE);
-        await send(producer, piece.flatMap(recordsOf));
+        const [refused] = await producer.send(piece.flatMap(recordsOf));
+        if (refused !== undefined) {
+          throw new Error(`Cannot write to ${refused.record.topic}: ${refused.error}`);
+        }
         count += piece.length;
       }
     }
@@ -217,15 +216,6 @@ export async function writeEach(
     );
   }
   return count;
-}
-
-async function send(
-  producer: Pick<Producer, "send">,
-  records: readonly OutgoingRecord[],
-): Promise<void> {
-  const [refused] = await producer.send(records);
-  if (refused === undefined) return;
-  throw new Error(`Cannot write to ${refused.record.topic}: ${refused.error}`);
 }
 
 async function read(
@@ -255,6 +245,9 @@ function suppressionTable(all: readonly Suppression[], { colors }: Shell): strin
   );
 }
 
-function reasonText({ reason }: Suppression): string {
-  return reason === null ? "" : ` (${visibleCell(reason)})`;
+function stateText(found: Suppression | null): string {
+  if (found === null) return "is not suppressed";
+  const { suppressedAtMs, reason } = found;
+  const why = reason === null ? "" : ` (${visibleCell(reason)})`;
+  return `has been suppressed since ${instantText(suppressedAtMs)} UTC${why}`;
 }
