@@ -27,6 +27,9 @@ async function useProxy(): Promise<ForwardProxy> {
   return proxy;
 }
 
+const failing = ({ port }: ForwardProxy) =>
+  `switchyard_destination_proxy_failing{destination="crm",proxy="localhost:${port}"} 1\n`;
+
 const urlOf = ({ url }: ForwardProxy) => url.replace("//", `//me:${PASSWORD}@`);
 
 async function worldWith(proxy: ForwardProxy) {
@@ -64,6 +67,7 @@ test("while the proxy is down nothing is attempted, and its return lets both pro
     expect(error).toBe(`${name} refused the connection`);
     await expect.poll(() => program.get("/readyz")).toContain(name);
     expect(await program.get("/status")).toContain('"reason": "proxy"');
+    expect(await program.get("/metrics")).toContain(failing(proxy));
   }
   // It is back, but rejects the credentials.
   let [probes, probesMost] = [0, 0];
@@ -128,9 +132,11 @@ test("another proxy, and none, apply from the next request, and old tunnels are 
   await other.stop();
   await publish(1);
   await program.logged("endpoint.proxy-failed");
+  expect(await program.get("/metrics")).toContain(failing(other));
   await reload(config(one));
   await expect.poll(() => hook.taken.length).toBe(3);
   await program.logged("endpoint.proxy-works");
+  expect(await program.get("/metrics")).not.toContain("switchyard_destination_proxy_failing{");
   expect([one.heads.length, other.heads.length]).toEqual([2, 1]);
   // Only the proxy knows the name, so without it the request cannot be sent.
   await reload(config(one, { proxy: "none" }));
