@@ -37,7 +37,14 @@ test("pods take containers and names of their own, and each stage reaches the op
 
 test("common labels are on every resource and every pod, also on the pods of `helm test` and of the topics' job", async () => {
   const common = { "example.com/team": "data" };
-  for (const set of ["separate", "network-policy", "monitoring", "topics-job", "console"]) {
+  for (const set of [
+    "separate",
+    "network-policy",
+    "monitoring",
+    "topics-job",
+    "audit-job",
+    "console",
+  ]) {
     const all = await resources(set, "--set", "commonLabels.example\\.com/team=data");
     for (const { kind, metadata, spec } of all) {
       expect([kind, metadata.name, metadata.labels]).toEqual([
@@ -288,6 +295,31 @@ test("the topics' Job runs before the release, with the same configuration and s
   });
   expect(own.data).toEqual(only(all, "ConfigMap", "rel-switchyard-config").data);
   expect(pod.volumes.map((v: { name: string }) => v.name)).toContain("secret");
+});
+
+test("the CronJob of the audit runs with the release's configuration and secrets, and fails at once if a sum does not close", async () => {
+  const all = await resources("audit-job");
+  const { metadata, spec } = only(all, "CronJob");
+  expect(spec).toMatchObject({ schedule: "0 4 * * *", timeZone: "Europe/Berlin" });
+  const { template, podFailurePolicy } = spec.jobTemplate.spec;
+  const { containers, volumes, serviceAccountName } = template.spec;
+  const [{ name, args }] = containers;
+  expect(args.slice(0, 4)).toEqual(["audit", "--json", "--since", "26h"]);
+  expect(podFailurePolicy.rules).toMatchObject([
+    { action: "FailJob", onExitCodes: { containerName: name, operator: "In", values: [2, 3] } },
+  ]);
+  expect(serviceAccountName).toBe(only(all, "ServiceAccount").metadata.name);
+  expect(volumes).toEqual(
+    expect.arrayContaining([
+      { name: "config", configMap: { name: "rel-switchyard-config" } },
+      expect.objectContaining({ name: "secret" }),
+    ]),
+  );
+  const { groups } = only(all, "PrometheusRule").spec;
+  const rules: { alert?: string; expr: string }[] = groups.flatMap((g: Resource) => g.rules);
+  const { expr = "" } = rules.find(({ alert }) => alert === "SwitchyardAuditFailed") ?? {};
+  const [, pattern = "no pattern"] = /cronjob=~"([^"]+)"/.exec(expr) ?? [];
+  expect(metadata.name).toMatch(new RegExp(`^(?:${pattern})$`));
 });
 
 test("helm test succeeds when every pod is ready, and fails when one is not", async () => {

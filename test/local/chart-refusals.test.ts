@@ -27,6 +27,7 @@ keda.minReplicaCount=0 | minReplicaCount
 podDisruptionBudget.maxUnavailable=0 | maxUnavailable
 containerPorts.ingest=80 | containerPorts
 image.digest="sha256:short" | digest
+auditJob.since="yesterday" | since
 `);
 
 const CONTRADICTIONS: readonly Row[] = [
@@ -53,6 +54,7 @@ const REFUSED: readonly Row[] = [
 image.repository="" | image.repository is required
 config.kafka.brokers=[] | config.kafka.brokers is required
 containerPorts.admin=8080 | containerPorts.ingest and containerPorts.admin are both 8080
+{"auditJob":{"enabled":true},"config":{"audit":{"enabled":false}}} | auditJob is enabled, but config.audit.enabled is false
 console.enabled=true | config.console.token is required with console.enabled
 console={"enabled":true,"extraEnv":[{"name":"SWITCHYARD_CONSOLE_PORT","value":"1"}]} | extraEnv sets SWITCHYARD_CONSOLE_PORT
 config.admin.port=9999 | config.admin.port is 9999, but containerPorts.admin is 9464

@@ -11,6 +11,9 @@ const FOREIGN: Readonly<Record<string, readonly string[]>> = {
   nodejs_heap_size_used_bytes: [],
   nodejs_heap_size_total_bytes: [],
   nodejs_gc_duration_seconds_sum: ["kind"],
+  kube_cronjob_status_active: ["cronjob"],
+  kube_cronjob_status_last_schedule_time: ["cronjob"],
+  kube_cronjob_status_last_successful_time: ["cronjob"],
 };
 const SCRAPED = ["namespace", "job", "instance"];
 
@@ -31,7 +34,7 @@ export function unknownIn(expression: string, recorded: readonly string[] = []):
   const names = expression.replaceAll(/"[^"]*"/g, '""');
   const known = new Set<string>(SCRAPED);
   for (const [, name = "", , matchers = ""] of names.matchAll(
-    /\b(up|(?:switchyard|process|nodejs)[a-z_:0-9]+)\b(\{([^}]*)\})?/g,
+    /\b(up|(?:switchyard|process|nodejs|kube)[a-z_:0-9]+)\b(\{([^}]*)\})?/g,
   )) {
     const labels = recorded.includes(name) ? [] : LABELS_OF.get(name);
     if (labels === undefined) problems.push(name);

@@ -48,7 +48,7 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
-{{/* Pods that run for a moment, of the topics' Job and of `helm test`: no Service and no budget counts them. */}}
+{{/* Pods that run for a moment, of Jobs and of `helm test`: no Service and no budget counts them. */}}
 {{- define "switchyard.momentaryLabels" -}}
 {{- $own := dict "app.kubernetes.io/name" (printf "%s-momentary" (include "switchyard.name" .root)) -}}
 {{- merge $own (include "switchyard.labels" . | fromYaml) | toYaml -}}

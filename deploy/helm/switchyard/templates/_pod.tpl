@@ -102,6 +102,37 @@ spec:
     {{- end }}
 {{- end -}}
 
+{{/*
+The pod of a Job, which runs one command and ends:
+    (dict "root" $ "component" "audit" "serviceAccountName" "x" "args" list "settings" <values of the Job> "configMap" "x")
+*/}}
+{{- define "switchyard.jobPodTemplate" -}}
+metadata:
+  labels:
+    {{- include "switchyard.momentaryLabels" . | nindent 4 }}
+spec:
+  restartPolicy: Never
+  serviceAccountName: {{ .serviceAccountName }}
+  {{- include "switchyard.podSpecBase" .root | nindent 2 }}
+  containers:
+    - name: {{ .component }}
+      args:
+        {{- toYaml .args | nindent 8 }}
+      {{- include "switchyard.containerBase" .root | nindent 6 }}
+      env:
+        {{- include "switchyard.env" (dict "root" .root "extraEnv" .root.Values.extraEnv) | nindent 8 }}
+      {{- with .root.Values.envFrom }}
+      envFrom:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      resources:
+        {{- toYaml .settings.resources | nindent 8 }}
+      volumeMounts:
+        {{- include "switchyard.volumeMounts" .root | nindent 8 }}
+  volumes:
+    {{- include "switchyard.volumes" (dict "root" .root "configMap" .configMap) | nindent 4 }}
+{{- end -}}
+
 {{/* Not empty: the component's store lies on a volume of its own. */}}
 {{- define "switchyard.hasStoreVolume" -}}
 {{- if and (eq .component.kind "StatefulSet") .root.Values.audienceStore.persistent }}true{{ end -}}

@@ -115,6 +115,9 @@ values.schema.json has already rejected typos.
 {{- if and .Values.serviceMonitor.enabled .Values.podMonitor.enabled -}}
 {{- $problems = append $problems "serviceMonitor and podMonitor are both enabled, so every metric would be counted twice" -}}
 {{- end -}}
+{{- if and .Values.auditJob.enabled (eq (toString (get (default (dict) .Values.config.audit) "enabled")) "false") -}}
+{{- $problems = append $problems "auditJob is enabled, but config.audit.enabled is false, so there is no ledger to audit" -}}
+{{- end -}}
 {{- $partitions := include "switchyard.partitions" . | int -}}
 {{- range $component := $components -}}
 {{- $settings := $component.settings -}}
