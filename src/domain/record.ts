@@ -95,6 +95,10 @@ export interface IncomingRecord extends RecordPlace, RecordContent {
   readonly schema?: ValueSchema | undefined;
 }
 
+export function allHeaders({ headers, sharedHeaders = [] }: OutgoingRecord): RecordHeaders {
+  return [...sharedHeaders, ...headers];
+}
+
 export function withSchema(record: IncomingRecord, schema: ValueSchema): IncomingRecord {
   return new WithSchema(record, schema);
 }

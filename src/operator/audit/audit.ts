@@ -105,6 +105,10 @@ class Auditor {
     for (const [place, count] of this.#unledgered) {
       this.#unknown.push(`${count} records of ${place} were processed without a ledger`);
     }
+    for (const { group, fromMs } of window.books.openReplays()) {
+      const at = new Date(fromMs).toISOString();
+      this.#unknown.push(`${group} has not ended: what it wrote after ${at} is not in the ledger`);
+    }
     const audited = new Set<string>(this.#source.destinations);
     for (const balance of this.#balances.open()) {
       // Other programs read the topics of other destinations.
@@ -133,10 +137,8 @@ class Auditor {
       unnamed: this.#unnamed,
       unknown: this.#unknown,
       crashes: window.books
-        .partitions()
-        .flatMap(({ group, changes }) =>
-          changes.flatMap(({ toMs, isCrash }) => (isCrash ? [{ group, atMs: toMs }] : [])),
-        ),
+        .changes()
+        .flatMap(({ group, toMs, isCrash }) => (isCrash ? [{ group, atMs: toMs }] : [])),
     };
   }
 

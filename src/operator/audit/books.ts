@@ -12,6 +12,9 @@
  *   starts above the one before it, otherwise           offsets between the two were processed by a process that
  *                                                       writes no ledger, or were deleted before they were read
  *
+ * A replay has no partitions. Its owner is the process that works on it: each one writes a record before it writes
+ * anything else. If the last record does not say that it ends, the replay is in progress, or crashed.
+ *
  * The records of a group are in one partition of the ledger, and therefore in order.
  */
 
@@ -62,16 +65,23 @@ export interface BookedPartition extends PartitionPlace {
   readonly coverage: Coverage;
   /** Ranges that were processed again, with the times of the ledger records. */
   readonly repeats: { readonly range: OffsetRange; readonly atMs: number }[];
-  /** From the last ledger record of an owner to the first one of the next. */
-  readonly changes: (Interval & { readonly isCrash: boolean })[];
   /** Offsets that nobody processed, because another program committed an offset above them. */
   readonly moved: OffsetRange[];
 }
 
+/** From the last ledger record of an owner to the first one of the next. */
+export interface OwnerChange extends Interval {
+  readonly group: string;
+  readonly isCrash: boolean;
+}
+
 /** An owner that gave up a partition may still be writing for this time. */
 const AFTER_END_MS = 60_000;
+/** For this time after its last ledger record, a replay that has not ended may have written a batch. */
+const BATCH_MS = 600_000;
 
 interface Tenure {
+  readonly group: string;
   readonly process: string;
   readonly hasEnded: boolean;
   readonly atMs: number;
@@ -83,6 +93,7 @@ export class Books {
   readonly #sums = new Map<string, BookedSum>();
   readonly #partitions = new Map<string, BookedPartition>();
   readonly #tenures = new Map<string, Tenure>();
+  readonly #changes: OwnerChange[] = [];
   /** The number of ledger records. */
   records = 0;
   /** When the first and the last of them were written; null if there are none. */
@@ -101,6 +112,7 @@ export class Books {
     this.written = { fromMs: this.written?.fromMs ?? atMs, toMs: atMs };
     this.#addSums(writer, record.tallies, atMs);
     for (const processed of record.read) this.#process(record, processed, atMs);
+    if (writer === "replay") this.#own(record.group, record, false, atMs);
   }
 
   sums(): Iterable<BookedSum> {
@@ -109,6 +121,21 @@ export class Books {
 
   partitions(): readonly BookedPartition[] {
     return [...this.#partitions.values()];
+  }
+
+  /** Owners that gave up their partitions or crashed, and replays that have not ended. */
+  changes(): readonly OwnerChange[] {
+    return [...this.#changes, ...this.openReplays()];
+  }
+
+  openReplays(): readonly OwnerChange[] {
+    const open = [...this.#tenures.values()].filter(({ group, hasEnded }) => {
+      return !hasEnded && writerOf(group, this.#groups) === "replay";
+    });
+    return open.map((tenure) => {
+      const { group, atMs } = tenure;
+      return { group, fromMs: atMs, toMs: this.#lastWriteMs(tenure), isCrash: false };
+    });
   }
 
   /** The current incarnation of a topic's partition; null if the ledger does not have it. */
@@ -128,21 +155,41 @@ export class Books {
     });
   }
 
-  #process({ group, process, isLast }: LedgerRecord, processed: Processed, atMs: number): void {
+  /**
+   * Returns the tenure until now.
+   *
+   * @param isFirst true if the record begins a tenure, which it also does if the process is another one.
+   */
+  #own(
+    key: string,
+    { group, process, isLast }: LedgerRecord,
+    isFirst: boolean,
+    atMs: number,
+  ): Tenure | undefined {
+    const before = this.#tenures.get(key);
+    this.#tenures.set(key, { group, process, hasEnded: isLast, atMs });
+    if (before === undefined || !(isFirst || before.process !== process)) return before;
+    const toMs = Math.min(atMs, this.#lastWriteMs(before));
+    this.#changes.push({ group, fromMs: before.atMs, toMs, isCrash: !before.hasEnded });
+    return before;
+  }
+
+  /** The latest time at which the owner may have written what is not in the ledger. */
+  #lastWriteMs({ group, hasEnded, atMs }: Tenure): number {
+    if (hasEnded) return atMs + AFTER_END_MS;
+    const isReplay = writerOf(group, this.#groups) === "replay";
+    return isReplay ? atMs + BATCH_MS : Number.POSITIVE_INFINITY;
+  }
+
+  #process(record: LedgerRecord, processed: Processed, atMs: number): void {
     const { topic, partition, topicId, ranges, start } = processed;
     const key = keyOf(processed, topicId);
     const known = this.#partitions.get(key);
     const coverage = new Coverage();
-    const empty = { coverage, repeats: [], changes: [], moved: [] };
-    const booked = known ?? { topic, partition, topicId, group, ...empty };
+    const empty = { coverage, repeats: [], moved: [] };
+    const booked = known ?? { topic, partition, topicId, group: record.group, ...empty };
     this.#partitions.set(key, booked);
-    const before = this.#tenures.get(key);
-    const isNew = before !== undefined && (start !== undefined || before.process !== process);
-    if (isNew) {
-      const isCrash = !before.hasEnded;
-      const toMs = isCrash ? atMs : Math.min(atMs, before.atMs + AFTER_END_MS);
-      booked.changes.push({ fromMs: before.atMs, toMs, isCrash });
-    }
+    const before = this.#own(key, record, start !== undefined, atMs);
     const { end } = booked.coverage;
     if (start?.isOurs === false && start.offset > end && before !== undefined) {
       booked.moved.push([end, start.offset]);
@@ -151,7 +198,6 @@ export class Books {
       const twice = booked.coverage.add(range);
       booked.repeats.push(...twice.map((each) => ({ range: each, atMs })));
     }
-    this.#tenures.set(key, { process, hasEnded: isLast, atMs });
   }
 }
 

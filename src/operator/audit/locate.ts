@@ -7,11 +7,12 @@
  *   2  for each ledger record of the writer, takes the deliveries of its input away from this. Those whose sum is still
  *      missing are found among the input that the topic does not contain (`find-subset.ts`)
  *      A delivery for several endpoints may have become several
- *   3  what is left in the topic are the deliveries of other writers, and those that are too many
+ *   3  what is left in the topic are the deliveries of other writers, and those that are too many. If these cannot be
+ *      told from each other, those that a crash excuses are too many; otherwise, they are only counted
  *
  *   a delivery that is too many                               is
- *   was written when the input changed its owner, or the      repeated: the writer had not written it to the ledger
- *     input is not in the ledger                              yet, as at every crash
+ *   was written when the input changed its owner or a         repeated: the writer had not written it to the ledger
+ *     replay crashed, or the input is not in the ledger       yet, as at every crash
  *   has a message ID that the writer's input has              doubled
  *   has another message ID                                    extra: nobody wrote it, as far as the ledger shows
  */
@@ -103,17 +104,31 @@ export async function locate(
     }
   }
   const spare = await readSpare(source, window, balance, content);
-  const tooMany = withoutOthers(spare, others);
-  if (tooMany === null) unnamed += Math.abs(spare.length - others.count);
-  const excuses = excusesOf(spare, ownerChanges(source, window, balance));
-  let repeated = 0;
-  for (const each of tooMany ?? []) {
-    const left = excuses.get(each.key) ?? 0;
-    excuses.set(each.key, left - 1);
-    if (left > 0 || open.get(hop.name)?.has(each.key) === true) repeated += 1;
-    else findings.push(findingOf(each, destination));
+  const excuses = excusesOf(spare, ownerChanges(source, window, balance), open.get(hop.name));
+  const tooMany = tooManyOf(spare, others, excuses);
+  if (tooMany === null) {
+    const surplus = spare.length - others.count;
+    const excused = Math.max(0, Math.min(surplus, withExcuse(spare, excuses).excused.length));
+    // If the number is right, and the sum is not, one is missing and another one is extra.
+    unnamed += surplus === 0 ? 2 : Math.abs(surplus - excused);
+    return { findings, repeated: excused, unnamed };
   }
-  return { findings, repeated, unnamed };
+  const { excused, others: named } = withExcuse(tooMany, excuses);
+  findings.push(...named.map((each) => findingOf(each, destination)));
+  return { findings, repeated: excused.length, unnamed };
+}
+
+/** Null if it cannot be told which of them other writers have written. */
+function tooManyOf(
+  spare: readonly Spare[],
+  others: Sum,
+  excuses: Excuses,
+): readonly Spare[] | null {
+  const all = withoutOthers(spare, others);
+  if (all !== null) return all;
+  const { excused, others: rest } = withExcuse(spare, excuses);
+  const named = withoutOthers(rest, others);
+  return named && [...excused, ...named];
 }
 
 const WHERE: Readonly<Record<HopName, string>> = {
@@ -130,7 +145,6 @@ function findingOf({ messageId, place, isKnown, atMs }: Spare, destination: stri
   return { kind: isKnown ? "doubled" : "extra", messageId, destination, place, atMs, last };
 }
 
-/** Null if it cannot be told which of them other writers have written. */
 function withoutOthers(spare: readonly Spare[], others: Sum): readonly Spare[] | null {
   const rest = sumOf(spare);
   rest.addAll(others, -1);
@@ -319,14 +333,38 @@ async function readSpare(
   });
 }
 
-/** For each delivery, how often it was written while a partition changed its owner. */
-function excusesOf(spare: readonly Spare[], changes: readonly Interval[]): Map<number, number> {
+/** For each delivery, how often it may be too many. */
+type Excuses = ReadonlyMap<number, number>;
+
+/** Counts how often each delivery was written while the owner changed. If its input is not in the ledger, always. */
+function excusesOf(
+  spare: readonly Spare[],
+  changes: readonly Interval[],
+  open: ReadonlySet<number> | undefined,
+): Excuses {
   const isAtChange = (atMs: number) =>
     changes.some(({ fromMs, toMs }) => fromMs <= atMs && atMs <= toMs);
-  return new Map(spare.map(({ key, allAtMs }) => [key, allAtMs.filter(isAtChange).length]));
+  return new Map(
+    spare.map(({ key, allAtMs }) => {
+      const isOpen = open?.has(key) === true;
+      return [key, isOpen ? allAtMs.length : allAtMs.filter(isAtChange).length];
+    }),
+  );
 }
 
-/** When partitions from which the hop is written changed their owner. */
+function withExcuse(all: readonly Spare[], excuses: Excuses) {
+  const left = new Map(excuses);
+  const excused: Spare[] = [];
+  const others: Spare[] = [];
+  for (const each of all) {
+    const times = left.get(each.key) ?? 0;
+    left.set(each.key, times - 1);
+    (times > 0 ? excused : others).push(each);
+  }
+  return { excused, others };
+}
+
+/** When the partitions and replays from which the hop is written changed their owner. */
 function ownerChanges(
   { groups }: AuditSource,
   { books }: Window,
@@ -335,11 +373,11 @@ function ownerChanges(
   const isWriter = (group: string) => {
     const writer = writerOf(group, groups);
     if (writer === "deliver") return group === groups.deliver(destination as DestinationId);
-    return writer === hop.writer || (writer === "deletion" && hop.name === "queue");
+    const isOther = writer === "deletion" || writer === "replay";
+    return writer === hop.writer || (isOther && hop.name === "queue");
   };
   return books
-    .partitions()
+    .changes()
     .filter(({ group }) => isWriter(group))
-    .flatMap(({ changes }) => changes)
     .map(({ fromMs, toMs }) => ({ fromMs: fromMs - CRASH_MARGIN_MS, toMs }));
 }

@@ -29,7 +29,7 @@ import { followReplay, openReplay, runReplay } from "./run-replay.ts";
 
 export interface CallReplayOptions {
   readonly chosen: ChosenReplay<"calls">;
-  readonly config: Pick<Config, "sources" | "defaultSource" | "registry">;
+  readonly config: Pick<Config, "sources" | "defaultSource" | "registry" | "audit">;
   readonly topics: TopicNames;
   /** @throws WrongUsage if no calls are routed to the destination. */
   readonly destinationOf: (id: string) => Destination;
@@ -53,7 +53,8 @@ export async function replayCalls(
 ): Promise<CallReplayOutcome | null> {
   const { topics, chosen, config, dryRun, signal, clock = systemClock } = options;
   await assertTopics(kafka.admin, [topics.calls]);
-  const replay = await openReplay({ kafka, topics, signal, clock }, "calls", chosen, { dryRun });
+  const cluster = { kafka, topics, hasLedger: config.audit.enabled, signal, clock };
+  const replay = await openReplay(cluster, "calls", chosen, { dryRun });
   if (replay === null) return null;
   const { plan, partitions } = replay.stored;
   const destination = options.destinationOf(plan.destination);

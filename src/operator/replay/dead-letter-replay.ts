@@ -37,6 +37,8 @@ export interface DeadLetterReplayOptions extends ReplayTargets {
   readonly dryRun: boolean;
   /** Null if no registry is configured. */
   readonly registry: RegistryConnection | null;
+  /** True if a ledger is written (`audit.enabled`). */
+  readonly hasLedger: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -45,10 +47,10 @@ export async function openDeadLetterReplay(
   kafka: Kafka,
   options: DeadLetterReplayOptions,
 ): Promise<DeadLetterReplay | null> {
-  const { topics, dryRun, registry, signal, chosen } = options;
+  const { topics, dryRun, registry, hasLedger, signal, chosen } = options;
   const marked = dryRun ? [] : [topics.deadLetterReplays];
   await assertTopics(kafka.admin, [topics.deadLetters, ...marked]);
-  const cluster = { kafka, topics, signal, clock: systemClock };
+  const cluster = { kafka, topics, hasLedger, signal, clock: systemClock };
   const replay = await openReplay(cluster, "dead-letters", chosen, { dryRun });
   if (replay === null) return null;
   const marks = await readMarks({ kafka, topics, signal });

@@ -8,13 +8,17 @@
  *   before the plan was committed           the replay does not exist; nothing was written
  *   after that, with a batch in memory      the batch, which was not written, is written now
  *   while a batch is being written          its records, at most 500, are written again
- *   after its acknowledgment, before        the same, because nothing shows that they were written
- *     its marks are written
+ *   after its acknowledgment, before        the same, because nothing shows that they were written. The ledger has
+ *     its ledger record is acknowledged     them once. An audit counts those that were written between the last record
+ *                                           of this process and the first one of the next as repeated
+ *   after its ledger record, before its     the same, but the ledger has them twice
+ *     marks are written
  *   after its marks, before the commit      dead letters: nothing is repeated, because of the marks
  *                                           calls have no marks: the batch is written again
  *   after the commit                        nothing is repeated
  *   after the last commit, before the       nothing is left to do; the groups are deleted
- *     groups are deleted
+ *     groups are deleted, or before the
+ *     last ledger record
  *
  * No record is omitted, because a position is committed only when every record before it has been acknowledged. On a
  * graceful interruption, the batch in memory is written and committed, so nothing is repeated. Only the process that
@@ -24,6 +28,7 @@
  *   the brokers do not respond                      the replay waits; if interrupted, for 5 more seconds
  *   a topic is not writable                         the batch is tried again until it is writable
  *   ... because it is missing, or forbidden         the replay fails, and can be resumed
+ *   the topic `ledger` is not writable              the replay does not wait for it (`stage-ledger.ts`)
  *   a record is too large for its topic             the record is counted as refused
  *   a corrupt batch is in the range                 the replay fails with its offset in the error
  *
@@ -31,11 +36,14 @@
  * are written in the order of time.
  */
 
+import { randomUUID } from "node:crypto";
 import type { Clock } from "../../base/runtime/clock.ts";
 import { createRateLimiter, type RateLimiter } from "../../domain/rate-limit.ts";
-import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
-import type { TopicNames } from "../../domain/topics.ts";
+import { allHeaders, type IncomingRecord, type OutgoingRecord } from "../../domain/record.ts";
+import { destinationOfTopic, groupNames, type TopicNames } from "../../domain/topics.ts";
 import { ClosedError, type Kafka, type Producer } from "../../kafka/port.ts";
+import { ProcessLedger, StageLedger } from "../../router/ledger/stage-ledger.ts";
+import { deliveryIdentity, Tallies, talliedDelivery } from "../../router/ledger/tallies.ts";
 import { forbiddenText, NotWrittenError } from "../connect/command-producer.ts";
 import { readRanges } from "./read-records.ts";
 import { ReplayProgress } from "./replay-progress.ts";
@@ -104,6 +112,8 @@ export interface ReplayFollower {
 export interface ReplayCluster {
   readonly kafka: Pick<Kafka, "admin" | "read">;
   readonly topics: TopicNames;
+  /** True if deliveries that are written again are in the ledger (`audit.enabled`). */
+  readonly hasLedger: boolean;
   readonly signal: AbortSignal;
   readonly clock: Clock;
 }
@@ -191,6 +201,7 @@ class ReplayRun {
   readonly #rules: ReplayRules;
   readonly #producer: Producer;
   readonly #follower: ReplayFollower;
+  readonly #ledger: StageLedger | null;
   readonly #progress: ReplayProgress;
   readonly #limiter: RateLimiter | null;
   /** The records to write, each with the record from which it was made. Emptied by `#flush`. */
@@ -203,6 +214,10 @@ class ReplayRun {
 
   constructor(replay: Replay, rules: ReplayRules, producer: Producer, follower: ReplayFollower) {
     const { perSecond } = replay.stored.plan;
+    const { hasLedger, topics } = replay.cluster;
+    const group = groupNames(topics.prefix).replay(replay.store.name);
+    const ledger = new ProcessLedger(producer, topics.ledger, randomUUID());
+    this.#ledger = hasLedger ? new StageLedger(ledger, group) : null;
     this.#replay = replay;
     this.#rules = rules;
     this.#producer = producer;
@@ -213,12 +228,14 @@ class ReplayRun {
   }
 
   async run(): Promise<ReplayEnd> {
+    await this.#book([]);
     reading: for await (const records of recordsOf(this.#replay)) {
       for (const record of records) {
         if (this.#progress.isFull || !(await this.#take(record))) break reading;
       }
     }
     await this.#flush();
+    await this.#book([], true);
     const { signal } = this.#replay.cluster;
     return signal.aborted && !this.#progress.isFull ? "interrupted" : "done";
   }
@@ -259,10 +276,11 @@ class ReplayRun {
     }
   }
 
-  /** Writes the batch and its marks, then commits. */
+  /** Writes the batch, then the ledger, then the marks, then commits. */
   async #flush(): Promise<void> {
     await this.#replay.store.assertOwned();
     await this.#write([...this.#batch.keys()]);
+    if (this.#batch.size > 0) await this.#book([...this.#batch.keys()]);
     await this.#write(this.#rules.marksOf?.([...this.#batch.values()]) ?? []);
     this.#batch = new Map();
     this.#batchBytes = 0;
@@ -298,6 +316,17 @@ class ReplayRun {
       if (signal.aborted) throw new ClosedError("interrupted");
     }
     if (isWaiting) onWaiting(null);
+  }
+
+  /** Calls and syncs are not in the ledger before a stage has processed them. */
+  async #book(written: readonly OutgoingRecord[], isLast = false): Promise<void> {
+    const tallies = new Tallies();
+    for (const record of written) {
+      if (destinationOfTopic(record.topic, this.#replay.cluster.topics) === null) continue;
+      const delivery = talliedDelivery({ headers: allHeaders(record) });
+      tallies.add(delivery.destination, "queued", deliveryIdentity(delivery));
+    }
+    await this.#ledger?.write({ read: [], isLast, tallies });
   }
 
   #refuse(record: OutgoingRecord, error: string): void {

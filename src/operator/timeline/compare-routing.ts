@@ -19,7 +19,12 @@ import { DELIVERY_HEADER } from "../../domain/delivery.ts";
 import type { Destination } from "../../domain/destination.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import { isEqual, isJsonObject } from "../../domain/json.ts";
-import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
+import {
+  allHeaders,
+  type IncomingRecord,
+  type OutgoingRecord,
+  type RecordHeaders,
+} from "../../domain/record.ts";
 import {
   explained,
   type Refusal,
@@ -220,7 +225,7 @@ function differingPaths(
 ): readonly string[] {
   const found: string[] = [];
   if (!isSame(one.key, other.key)) found.push("(key)");
-  if (!areSame(headersOf(one), headersOf(other))) found.push("(headers)");
+  if (!areSame(allHeaders(one), allHeaders(other))) found.push("(headers)");
   if (isSame(one.value, other.value)) return found;
   const paths = known ?? jsonPaths(parsed(one.value), parsed(other.value));
   // If no path differs, the bytes differ only in spelling, for example in how a name is escaped.
@@ -250,10 +255,6 @@ function jsonPaths(one: unknown, other: unknown): readonly string[] {
   return found;
 }
 
-function headersOf({ headers, sharedHeaders = [] }: OutgoingRecord): RecordHeaders {
-  return [...sharedHeaders, ...headers];
-}
-
 function areSame(one: RecordHeaders, other: RecordHeaders): boolean {
   return (
     one.length === other.length &&
@@ -270,6 +271,6 @@ function isSame(one: Uint8Array | null, other: Uint8Array | null): boolean {
 }
 
 function messageIdOf(record: OutgoingRecord): string {
-  const header = headersOf(record).find(([name]) => name === DELIVERY_HEADER.messageId);
+  const header = allHeaders(record).find(([name]) => name === DELIVERY_HEADER.messageId);
   return Buffer.from(header?.[1] ?? "").toString();
 }

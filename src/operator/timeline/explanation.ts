@@ -11,7 +11,12 @@ import type { DeadLetterReason } from "../../domain/dead-letter.ts";
 import type { AttemptedDestination, Destination, Endpoint } from "../../domain/destination.ts";
 import { endpointNames, nameOf } from "../../domain/endpoint-name.ts";
 import type { Egress } from "../../domain/live-settings.ts";
-import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
+import {
+  allHeaders,
+  type IncomingRecord,
+  type OutgoingRecord,
+  type RecordHeaders,
+} from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { RetryPolicy } from "../../router/deliver/choose-retry-delay.ts";
 import { holdCause } from "../../router/deliver/hold-cause.ts";
@@ -122,7 +127,7 @@ export function firstStep(
   delivery: ExplainedDelivery,
   nowMs: number,
 ): FirstStep {
-  const record = { ...copy, headers: [...(copy.sharedHeaders ?? []), ...copy.headers] };
+  const record = { ...copy, headers: allHeaders(copy) };
   const prepared = prepare(record, destination, delivery, nowMs, OPEN_GATES, "queue");
   switch (prepared.kind) {
     case "attempt": {

@@ -10,14 +10,15 @@
  *   number    the number of the record among those of the process. If the response of the brokers is lost, a record may
  *             exist twice
  *   read      for each partition, the processed ranges of offsets: `{"topic","id","partition","ranges":[[from,to],…]}`,
- *             where `to` is the offset after the range; `start` and `ours` in the first record of a tenure, `end: true`
- *             in the last one
+ *             where `to` is the offset after the range; `start` and `ours` in the first record of a tenure. Empty for a
+ *             replay, whose input is not compared
+ *   end       `true` in the last record of a tenure
  *   sums      a list of `[bin, destination, outcome, count, sum]`, the sum as 16 hexadecimal digits
  *
  * Offsets of one partition that are in the records of two processes were processed twice.
  */
 
-import { isJsonObject, type JsonObject, jsonObjectIn } from "../../domain/json.ts";
+import { isJsonObject, jsonObjectIn } from "../../domain/json.ts";
 import type { OutgoingRecord } from "../../domain/record.ts";
 import type { OffsetRange, Processed } from "../../kafka/port.ts";
 import { type Outcome, Tallies } from "./tallies.ts";
@@ -27,7 +28,7 @@ export interface LedgerRecord {
   readonly process: string;
   readonly number: number;
   readonly read: readonly Processed[];
-  /** True if the process no longer owns the partitions. */
+  /** True if the process no longer owns the partitions, or has ended the replay. */
   readonly isLast: boolean;
   readonly tallies: Tallies;
 }
@@ -40,13 +41,14 @@ export function ledgerRecord(topic: string, record: LedgerRecord): OutgoingRecor
     partition,
     ranges,
     ...(start === undefined ? {} : { start: start.offset, ours: start.isOurs }),
-    ...(isLast ? { end: true } : {}),
   }));
   const sums: SumFields[] = [];
   tallies.each((bin, destination, outcome, { count, high, low }) => {
     sums.push([bin, destination, outcome, count, `${hex(high)}${hex(low)}`]);
   });
-  const value = Buffer.from(JSON.stringify({ group, process, number, read, sums }));
+  const value = Buffer.from(
+    JSON.stringify({ group, process, number, read, ...(isLast ? { end: true } : {}), sums }),
+  );
   return { topic, key: Buffer.from(group), value, headers: [] };
 }
 
@@ -54,14 +56,20 @@ export function ledgerRecord(topic: string, record: LedgerRecord): OutgoingRecor
 export function parseLedgerRecord(value: Buffer | null): LedgerRecord | null {
   const json = value === null ? null : jsonObjectIn(value);
   if (json === null) return null;
-  const { group, process, number, read, sums } = json;
+  const { group, process, number, read, end, sums } = json;
   if (typeof group !== "string" || typeof process !== "string") return null;
   if (!isOffset(number)) return null;
   if (!Array.isArray(read) || !Array.isArray(sums) || !sums.every(isSum)) return null;
   const processed = read.flatMap((each) => processedIn(each) ?? []);
   if (processed.length < read.length) return null;
-  const isLast = read.some((each: JsonObject) => each.end === true);
-  return { group, process, number, read: processed, isLast, tallies: talliesOf(sums) };
+  return {
+    group,
+    process,
+    number,
+    read: processed,
+    isLast: end === true,
+    tallies: talliesOf(sums),
+  };
 }
 
 function talliesOf(sums: readonly SumFields[]): Tallies {

@@ -55,6 +55,7 @@ export class CallReplayWorld {
     this.#options = options;
     this.cluster = new MemoryCluster({ clock: this.clock, random: createPrng(5), ...limit });
     this.cluster.createTopic(topics.calls, partitions);
+    this.cluster.createTopic(topics.ledger, 1);
     this.cluster.createTopic(this.topic, partitions);
     this.sources = [
       {
@@ -107,7 +108,7 @@ export class CallReplayWorld {
       onRefused: () => undefined,
     };
     const open = async (chosen: ChosenReplay<"calls">) => {
-      const cluster = { kafka: ports.kafka, topics, signal, clock };
+      const cluster = { kafka: ports.kafka, topics, hasLedger: true, signal, clock };
       const replay = await openReplay(cluster, "calls", chosen, { name: "replay-1", by });
       if (replay === null) return null;
       const { plan } = replay.stored;

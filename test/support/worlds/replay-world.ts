@@ -94,6 +94,7 @@ export function replayCommand(
     topics,
     destinations: world.destinations,
     registry: null,
+    hasLedger: true,
     signal: new AbortController().signal,
     resumeArguments: " --config a.yaml",
     ...given,
@@ -125,6 +126,7 @@ export class ReplayWorld {
     this.cluster.createTopic(topics.deadLetters, partitions);
     this.cluster.createTopic(topics.deadLetterReplays, 1);
     this.cluster.createTopic(topics.calls, 1);
+    this.cluster.createTopic(topics.ledger, 1);
     for (const { id } of destinations) this.cluster.createTopic(topics.deliveries(id), 1);
   }
 
@@ -145,7 +147,7 @@ export class ReplayWorld {
     const { clock, destinations } = this;
     const producer = commandProducer(kafka, { err: () => undefined }, signal, clock);
     const run = async (name: string, chosen: ChosenReplay<"dead-letters">) => {
-      const cluster = { kafka, topics, signal, clock };
+      const cluster = { kafka, topics, hasLedger: true, signal, clock };
       const replay = await openReplay(cluster, "dead-letters", chosen, { name, by });
       if (replay === null) return "no such replay";
       const marks = await readMarks({ kafka, topics, signal });

@@ -67,7 +67,8 @@ export async function workOnDeadLetters(
   const isNew = "action" in asked;
   const dryRun = isNew && asked.dryRun;
   const chosen = isNew ? newReplay(asked) : asked;
-  const options = { chosen, dryRun, topics, destinations, registry, signal };
+  const hasLedger = config.audit.enabled;
+  const options = { chosen, dryRun, topics, destinations, registry, hasLedger, signal };
   await using opened = await openDeadLetterReplay(kafka, options);
   if (opened === null) throw new Error(NO_REPLAY);
   const tally = await opened.count(progressOutput);

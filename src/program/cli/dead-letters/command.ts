@@ -119,8 +119,9 @@ function replayCommand(shell: Shell, exit: Exit): Command {
 }
 
 function sourceOf(config: Config) {
-  const { destinations, registry } = config;
-  return { topics: configuredTopics(config), destinations, registry };
+  const { destinations, registry, audit } = config;
+  const hasLedger = audit.enabled;
+  return { topics: configuredTopics(config), destinations, registry, hasLedger };
 }
 
 /** @throws WrongUsage if confirmation is required but there is no terminal. */

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { groupNames } from "../../../../src/domain/topics.ts";
 import type { Processed } from "../../../../src/kafka/port.ts";
-import { type BookedPartition, Books } from "../../../../src/operator/audit/books.ts";
+import {
+  type BookedPartition,
+  Books,
+  type OwnerChange,
+} from "../../../../src/operator/audit/books.ts";
 import { identityOf, Tallies } from "../../../../src/router/ledger/tallies.ts";
 
 const groups = groupNames("");
@@ -31,20 +35,26 @@ function partitionOf(...records: readonly Written[]): BookedPartition {
   return found;
 }
 
+function changesOf(...records: readonly Written[]): readonly Omit<OwnerChange, "group">[] {
+  return booksOf(...records)
+    .changes()
+    .map(({ group: _, ...change }) => change);
+}
+
 const ours = (offset: number) => ({ offset, isOurs: true });
 const foreign = (offset: number) => ({ offset, isOurs: false });
 
 describe("a ledger record of a partition", () => {
   test("covers offsets that another one covers: they were processed twice", () => {
-    const { repeats, changes } = partitionOf(
+    const records: readonly Written[] = [
       { process: "a", ranges: [[0, 10]], start: ours(0) },
       { process: "b", ranges: [[5, 12]], start: ours(5) },
-    );
-    expect(repeats).toEqual([{ range: [5, 10], atMs: 1_000 }]);
-    expect(changes).toEqual([{ fromMs: 0, toMs: 1_000, isCrash: true }]);
+    ];
+    expect(partitionOf(...records).repeats).toEqual([{ range: [5, 10], atMs: 1_000 }]);
+    expect(changesOf(...records)).toEqual([{ fromMs: 0, toMs: 1_000, isCrash: true }]);
   });
   test("comes from another owner, and the earlier one said that it ends: nothing crashed", () => {
-    const { changes } = partitionOf(
+    const changes = changesOf(
       { process: "a", ranges: [[0, 10]], start: ours(0) },
       { process: "a", ranges: [], isLast: true },
       { process: "b", ranges: [[10, 12]], start: ours(10) },
@@ -52,7 +62,7 @@ describe("a ledger record of a partition", () => {
     expect(changes).toEqual([{ fromMs: 1_000, toMs: 2_000, isCrash: false }]);
   });
   test("begins another tenure of the same process, which did not say that it ends", () => {
-    const { changes } = partitionOf(
+    const changes = changesOf(
       { process: "a", ranges: [[0, 10]], start: ours(0) },
       { process: "a", ranges: [[10, 12]], start: ours(10) },
     );
@@ -80,6 +90,38 @@ describe("a ledger record of a partition", () => {
   test("is about another incarnation of the topic: its offsets are others", () => {
     const books = booksOf({ process: "a", ranges: [[0, 10]], start: ours(0) });
     expect(books.partitionOf(place, "other")).toBeNull();
+  });
+});
+
+describe("a ledger record of a replay", () => {
+  function replayBooks(...records: readonly [process: string, atMs: number, isLast?: boolean][]) {
+    const books = new Books(groups, bins);
+    for (const [number, [process, atMs, isLast = false]] of records.entries()) {
+      const record = { group: "replay.r", process, number, read: [], isLast };
+      books.add({ ...record, tallies: new Tallies() }, atMs);
+    }
+    return books;
+  }
+  const change = (fromMs: number, toMs: number, isCrash: boolean) => {
+    return { group: "replay.r", fromMs, toMs, isCrash };
+  };
+
+  test("is the last one: the replay has ended", () => {
+    expect(replayBooks(["a", 0], ["a", 10], ["a", 20, true]).changes()).toEqual([]);
+  });
+  test("comes from another process, and the earlier one did not say that it ends: it crashed", () => {
+    const books = replayBooks(["a", 0], ["a", 10], ["b", 500], ["b", 600, true]);
+    expect(books.changes()).toEqual([change(10, 500, true)]);
+    expect(books.openReplays()).toEqual([]);
+  });
+  test("comes from another process a day later: the earlier one did not write that long", () => {
+    const books = replayBooks(["a", 0], ["b", 86_400_000], ["b", 86_400_001, true]);
+    expect(books.changes()).toEqual([change(0, 600_000, true)]);
+  });
+  test("is the newest, and does not say that the replay ends: it may be writing", () => {
+    const books = replayBooks(["a", 0], ["a", 10]);
+    expect(books.changes()).toEqual([change(10, 600_010, false)]);
+    expect(books.openReplays()).toEqual(books.changes());
   });
 });
 

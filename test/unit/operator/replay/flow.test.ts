@@ -31,7 +31,10 @@ async function flow(
     const source = { kafka, topics, signal: new AbortController().signal };
     const plan = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
     const work = async () => {
-      const replay = await openReplay({ ...source, clock }, "dead-letters", { kind: "new", plan });
+      const replay = await openReplay({ ...source, hasLedger: true, clock }, "dead-letters", {
+        kind: "new",
+        plan,
+      });
       if (replay === null) throw new Error("a new replay always exists");
       const marks = await readMarks(source);
       const rules = deadLetterRules(replay, { topics, destinations: [destination], marks });

@@ -105,7 +105,7 @@ test("killed and resumed, a limit counts what its own marks show, and so does th
   const { kafka } = world.process("reader");
   const { destinations, clock } = world;
   const source = { kafka, topics, signal: new AbortController().signal };
-  const [cluster, chosen] = [{ ...source, clock }, resumedReplay("replay-1")];
+  const [cluster, chosen] = [{ ...source, hasLedger: true, clock }, resumedReplay("replay-1")];
   const opening = openReplay(cluster, "dead-letters", chosen, { dryRun: true });
   const replay = await world.finish(opening);
   if (replay === null) throw new Error("no such replay");

@@ -63,7 +63,12 @@ async function replay(world: CallReplayWorld, given: Partial<RunCallReplayOption
   const shell = fakeShell();
   const options: RunCallReplayOptions = {
     chosen: { kind: "new", plan: world.plan() },
-    config: { sources: world.sources, defaultSource: null, registry: null },
+    config: {
+      sources: world.sources,
+      defaultSource: null,
+      registry: null,
+      audit: { enabled: true },
+    },
     topics,
     destinationOf: () => world.crm,
     dryRun: false,
