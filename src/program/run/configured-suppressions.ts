@@ -18,8 +18,12 @@ import {
 } from "../../router/suppression/follow-suppressions.ts";
 import type { Health } from "./health.ts";
 
-const MATCHING: readonly StageName[] = ["ingest", "audience", "deliver"];
-const HASHING: StageName = "route";
+/** What has to be known before a stage starts. */
+const AWAITED: Readonly<Record<StageName, "nothing" | "read" | "hasKey">> = {
+  ...({ deletion: "nothing", delay: "nothing", console: "nothing" } as const),
+  ...({ ingest: "read", audience: "read", deliver: "read" } as const),
+  route: "hasKey",
+};
 
 /** Stages that start together, when the promise resolves. */
 type StartGroup = readonly [readonly StageName[], Promise<void>];
@@ -30,8 +34,9 @@ export function configuredSuppressions(
   { health, ...deps }: Omit<SuppressionsDeps, "randomBytes"> & { readonly health: Health },
   stages: readonly StageName[],
 ): FollowedSuppressions | null {
-  const needsKey = stages.includes(HASHING);
-  if (!needsKey && !stages.some((stage) => MATCHING.includes(stage))) return null;
+  const awaited = stages.map((stage) => AWAITED[stage]);
+  if (awaited.every((each) => each === "nothing")) return null;
+  const needsKey = awaited.includes("hasKey");
   const options = { topic: configuredTopics(config).suppressions, needsKey };
   const followed = new FollowedSuppressions({ ...deps, randomBytes }, options);
   health.add({ name: "suppressions", healthProblems: () => followed.healthProblems() });
@@ -43,15 +48,9 @@ export function startGroups(
   stages: readonly StageName[],
   suppressions: Pick<FollowedSuppressions, "read" | "hasKey"> | null,
 ): readonly StartGroup[] {
-  const matching = stages.filter((stage) => MATCHING.includes(stage));
-  const hashing = stages.filter((stage) => stage === HASHING);
-  const others = stages.filter((stage) => !matching.includes(stage) && !hashing.includes(stage));
-  const immediately = Promise.resolve();
-  const { read = immediately, hasKey = immediately } = suppressions ?? {};
-  const groups: readonly StartGroup[] = [
-    [others, immediately],
-    [matching, read],
-    [hashing, hasKey],
-  ];
-  return groups.filter(([some]) => some.length > 0);
+  const nothing = Promise.resolve();
+  const { read = nothing, hasKey = nothing } = suppressions ?? {};
+  return Object.entries({ nothing, read, hasKey })
+    .map(([awaited, known]) => [stages.filter((each) => AWAITED[each] === awaited), known] as const)
+    .filter(([group]) => group.length > 0);
 }
