@@ -5,7 +5,7 @@
  *   step
  *   1  counts how often the topic contains each delivery of the bin
  *   2  for each ledger record of the writer, takes the deliveries of its input away from this. Those whose sum is still
- *      missing are found among the input that the topic does not contain (`find-subset.ts`)
+ *      missing are found among the input that the topic does not contain (`find-missing.ts`)
  *      A delivery for several endpoints may have become several
  *   3  what is left in the topic are the deliveries of other writers, and those that are too many. If these cannot be
  *      told from each other, those that a crash excuses are too many; otherwise, they are only counted
@@ -24,6 +24,7 @@ import type { LedgerRecord } from "../../router/ledger/ledger-record.ts";
 import { Sum } from "../../router/ledger/tallies.ts";
 import { eachInParallel } from "../connect/partition-ranges.ts";
 import { type Interval, writerOf } from "./books.ts";
+import { findMissing } from "./find-missing.ts";
 import { findSubset, type Hash, keyOf, sumOf } from "./find-subset.ts";
 import type { Balance, HopName } from "./hops.ts";
 import { type Identified, identifiedCall, identifiedDelivery } from "./identities.ts";
@@ -60,6 +61,8 @@ export interface Located {
 
 interface Candidate extends Hash {
   readonly place: RecordPlace;
+  /** When the writer's ledger record was written. */
+  readonly atMs: number;
 }
 
 /** What a ledger record of the writer says about the bin and the destination. */
@@ -91,31 +94,35 @@ export async function locate(
   const { entries, others } = await readEntries(source, balance);
   await takeInput(source, entries, content, balance);
   correct(entries, content);
-  const findings: Finding[] = [];
-  let unnamed = 0;
-  for (const { rest, candidates, atMs } of entries) {
-    const missing = findSubset(candidates, rest);
-    if (missing === null) unnamed += Math.max(0, rest.count);
-    for (const { place } of missing ?? []) {
-      const at = new Date(atMs).toISOString();
-      const last = `${hop.writer} had written it to ${WHERE[hop.name]} by ${at}, but it is not there`;
-      const messageId = await messageIdAt(source, place);
-      findings.push({ kind: "missing", messageId, destination, place, atMs, last });
-    }
-  }
   const spare = await readSpare(source, window, balance, content);
   const excuses = excusesOf(spare, ownerChanges(source, window, balance), open.get(hop.name));
   const tooMany = tooManyOf(spare, others, excuses);
+  const { missing, unnamed } = findMissing(entries, missingSum(balance, tooMany));
+  const findings: Finding[] = [];
+  for (const { place, atMs } of missing) {
+    const at = new Date(atMs).toISOString();
+    const last = `${hop.writer} had written it to ${WHERE[hop.name]} by ${at}, but it is not there`;
+    const messageId = await messageIdAt(source, place);
+    findings.push({ kind: "missing", messageId, destination, place, atMs, last });
+  }
   if (tooMany === null) {
     const surplus = spare.length - others.count;
     const excused = Math.max(0, Math.min(surplus, withExcuse(spare, excuses).excused.length));
     // If the number is right, and the sum is not, one is missing and another one is extra.
-    unnamed += surplus === 0 ? 2 : Math.abs(surplus - excused);
-    return { findings, repeated: excused, unnamed };
+    const unsure = surplus === 0 ? 2 : Math.abs(surplus - excused);
+    return { findings, repeated: excused, unnamed: unnamed + unsure };
   }
   const { excused, others: named } = withExcuse(tooMany, excuses);
   findings.push(...named.map((each) => findingOf(each, destination)));
   return { findings, repeated: excused.length, unnamed };
+}
+
+/** The balance, without what is too many. */
+function missingSum(balance: Balance, tooMany: readonly Spare[] | null): Sum | null {
+  if (tooMany === null) return null;
+  const sum = sumOf(tooMany);
+  sum.addAll(balance, -1);
+  return sum;
 }
 
 /** Null if it cannot be told which of them other writers have written. */
@@ -256,7 +263,7 @@ async function takeInput(
         const found = isCall ? identifiedCall(record) : identifiedDelivery(record, more);
         const { bin, high, low } = found.identity;
         if (bin !== balance.bin || !(isCall || found.destination === balance.destination)) return;
-        const candidate = { high, low, place: placeOf(record) };
+        const candidate = { high, low, place: placeOf(record), atMs: entry.atMs };
         if (take(content, candidate)) {
           entry.rest.remove(candidate);
           entry.contained.push(candidate);
