@@ -7,7 +7,7 @@
  *   2  calls are published continuously, with one or two faults in each round (`faults.ts`); some users are
  *      suppressed and lifted (`canaries.ts`)
  *   3  all faults end; waits until every record is processed and its offset is committed
- *   4  SIGTERM; the ledger is judged (`laws.ts`)
+ *   4  SIGTERM; the ledger is judged (`laws.ts`), and `switchyard audit` must agree (`audit.ts`)
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -19,6 +19,7 @@ import type { Batch } from "../../src/router/destinations/webhook/settings.ts";
 import { createPrng, type Prng } from "../support/clock/prng.ts";
 import { forwardProxy } from "../support/servers/forward-proxy.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
+import { type AuditExpected, auditViolations, runAudit } from "./audit.ts";
 import { Canaries, isCanary } from "./canaries.ts";
 import {
   CLUSTER_FAULT_KINDS,
@@ -165,7 +166,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     await (brokers === 1 ? oneBroker(programs, say) : threeBrokers(programs, random.fork(), say)),
   );
   const forward = { proxy: stack.use(await forwardProxy()), outages: [] as Exposure[] };
-  const config = configuration(all, receiver.baseUrl, forward.proxy.url, brokers);
+  const config = configuration(all, receiver.baseUrl, forward.proxy.url, around.brokers);
   const layout = random.pick(brokers === 1 ? LAYOUTS : CLUSTER_LAYOUTS);
   say(`programs: ${layout.join(" | ")}`);
   const member = (name: string, stages: string, index: number) => {
@@ -200,6 +201,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const injected = await live(world, act, { kafka, journal, canaries, starvation }, options);
   say("all is healed; waiting for the last deliveries");
   failures.push(...(await settle(world, reader)), ...canaries.violations(exposures));
+  const audited = await runAudit(directory, config, startedAtMs);
+  failures.push(...auditViolations(audited, await expectedOf(kafka, journal, losses)));
   say(canaries.summary());
   const machine = { starvedMs: starvation.starvedMs, lastedMs: Date.now() - startedAtMs };
   const circumstances = { exposures, losses, outages: forward.outages, stalls, machine };
@@ -207,6 +210,16 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   if (result.broken.length > 0) return { ...result, logs: directory };
   stack.defer(() => rmSync(directory, { recursive: true, force: true }));
   return { ...result, logs: null };
+}
+
+async function expectedOf(
+  kafka: Kafka,
+  journal: Journal,
+  losses: readonly Loss[],
+): Promise<AuditExpected> {
+  const ends = await kafka.admin.offsets(topics.calls);
+  const records = ends.reduce((sum, { end }) => sum + end, 0);
+  return { injected: [], losses, settled: { records, calls: journal.calls.length } };
 }
 
 interface Watched {

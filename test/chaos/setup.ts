@@ -100,7 +100,7 @@ export function recipientOf({ id, deliver, endpoints }: ChaosDestination): Recip
 }
 
 /**
- * YAML for `switchyard run`. Environment variables set the brokers and the admin port.
+ * YAML for `switchyard run` and `switchyard audit`. Environment variables set the programs' brokers and admin ports.
  *
  * @param proxy the URL of the forward proxy.
  */
@@ -108,14 +108,14 @@ export function configuration(
   all: readonly ChaosDestination[],
   baseUrl: string,
   proxy: string,
-  brokers = 1,
+  brokers: readonly string[],
 ): string {
   return stringify({
     kafka: {
-      brokers: ["overridden:1"],
+      brokers,
       topicPrefix: PREFIX,
       partitions: PARTITIONS,
-      replicationFactor: brokers,
+      replicationFactor: brokers.length,
       sessionTimeout: `${SESSION_TIMEOUT_MS}ms`,
     },
     sources: [{ id: "web", writeKey: "k", destinations: all.map(({ id }) => id) }],
