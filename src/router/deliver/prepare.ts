@@ -151,8 +151,10 @@ export function prepare(
   const delivery = sanitizeHeaders(parsed.delivery, destination.id, policy.retryWindowMs, nowMs);
   const planned = plan(delivery, destination, policy, nowMs, gates, turn);
   if (planned.kind === "wait") return planned;
+  const hasSuppressed = suppressions !== null && suppressions.size > 0;
+  if (planned.kind !== "attempt" && !hasSuppressed) return planned;
   const value = parseContent(record);
-  if (suppressions !== null && isSuppressed(delivery, value, suppressions)) {
+  if (hasSuppressed && isSuppressed(delivery, value, suppressions)) {
     return { kind: "suppressed", delivery };
   }
   if (planned.kind !== "attempt") return planned;
