@@ -114,19 +114,19 @@ class Auditor {
       // Other programs read the topics of other destinations.
       if (!audited.has(balance.destination)) continue;
       const ofDestination = this.#of(balance.destination);
-      const { findings, repeated, unnamed } = await locate(
-        this.#source,
-        window,
-        balance,
-        this.#open,
-      );
-      this.#findings.push(...findings);
-      ofDestination.repeated += repeated;
-      for (const { kind } of findings) {
+      const located = await locate(this.#source, window, balance, this.#open);
+      this.#findings.push(...located.findings);
+      ofDestination.repeated += located.repeated;
+      // It is counted where it was read, and not where it was written.
+      if (balance.hop.name === "queue") ofDestination.queued -= located.inProgress;
+      else ofDestination.awaitingRetry -= located.inProgress;
+      for (const { kind } of located.findings) {
         if (kind === "missing") ofDestination.missing += 1;
         else ofDestination.tooMany += 1;
       }
-      if (unnamed > 0) this.#cannotName(balance.destination, balance.bin, unnamed);
+      if (located.unnamed > 0) {
+        this.#cannotName(balance.destination, balance.bin, located.unnamed);
+      }
     }
     return {
       fromMs: first * BIN_MS,

@@ -11,8 +11,9 @@
  *      told from each other, those that a crash excuses are too many; otherwise, they are only counted
  *
  *   a delivery that is too many                               is
- *   was written when the input changed its owner or a         repeated: the writer had not written it to the ledger
- *     replay crashed, or the input is not in the ledger       yet, as at every crash
+ *   has input that is not in the ledger                       in progress, or will be repeated
+ *   was written when the input changed its owner, or a        repeated: the writer had not written it to the ledger
+ *     replay crashed                                          yet, as at every crash
  *   has a message ID that the writer's input has              doubled
  *   has another message ID                                    extra: nobody wrote it, as far as the ledger shows
  */
@@ -55,6 +56,8 @@ export interface Located {
   readonly findings: readonly Finding[];
   /** Deliveries that were written again after a crash. */
   readonly repeated: number;
+  /** Deliveries whose input is not in the ledger yet. */
+  readonly inProgress: number;
   /** The number of missing deliveries that could not be told from others. */
   readonly unnamed: number;
 }
@@ -91,11 +94,12 @@ export async function locate(
 ): Promise<Located> {
   const { hop, destination } = balance;
   const content = await readContent(source, window, balance);
-  const { entries, others } = await readEntries(source, balance);
+  const { entries, others } = await readEntries(source, window, balance);
   await takeInput(source, entries, content, balance);
   correct(entries, content);
   const spare = await readSpare(source, window, balance, content);
-  const excuses = excusesOf(spare, ownerChanges(source, window, balance), open.get(hop.name));
+  const inInput = open.get(hop.name);
+  const excuses = excusesOf(spare, ownerChanges(source, window, balance), inInput);
   const tooMany = tooManyOf(spare, others, excuses);
   const { missing, unnamed } = findMissing(entries, missingSum(balance, tooMany));
   const findings: Finding[] = [];
@@ -107,14 +111,22 @@ export async function locate(
   }
   if (tooMany === null) {
     const surplus = spare.length - others.count;
-    const excused = Math.max(0, Math.min(surplus, withExcuse(spare, excuses).excused.length));
+    const excused = withExcuse(spare, excuses).excused.slice(0, Math.max(0, surplus));
     // If the number is right, and the sum is not, one is missing and another one is extra.
-    const unsure = surplus === 0 ? 2 : Math.abs(surplus - excused);
-    return { findings, repeated: excused, unnamed: unnamed + unsure };
+    const unsure = surplus === 0 ? 2 : Math.abs(surplus - excused.length);
+    return { findings, unnamed: unnamed + unsure, ...countedBy(excused, inInput) };
   }
   const { excused, others: named } = withExcuse(tooMany, excuses);
   findings.push(...named.map((each) => findingOf(each, destination)));
-  return { findings, repeated: excused.length, unnamed };
+  return { findings, unnamed, ...countedBy(excused, inInput) };
+}
+
+function countedBy(
+  excused: readonly Spare[],
+  inInput: ReadonlySet<number> | undefined,
+): Pick<Located, "repeated" | "inProgress"> {
+  const inProgress = excused.filter(({ key }) => inInput?.has(key) === true).length;
+  return { repeated: excused.length - inProgress, inProgress };
 }
 
 /** The balance, without what is too many. */
@@ -196,7 +208,7 @@ interface Content extends Hash {
 /** Visits the deliveries of the bin and the destination in the topics behind the hop. */
 async function eachContent(
   source: AuditSource,
-  { topics: audited }: Window,
+  { partitions }: Window,
   balance: Balance,
   visit: (content: Content) => void,
 ): Promise<void> {
@@ -204,18 +216,18 @@ async function eachContent(
   const { hop, fromMs, toMs } = balance;
   const id = balance.destination as DestinationId;
   const own = [topics.deliveries(id), topics.retries(id)];
-  const behind = audited.filter(
-    ({ topic, hop: name }) => name === hop.name && (name === "delay" || own.includes(topic)),
+  const behind = partitions.filter(
+    ({ topic, audited }) =>
+      audited.hop === hop.name && (hop.name === "delay" || own.includes(topic)),
   );
-  await eachInParallel(behind, async ({ topic }) => {
+  await eachInParallel([...Map.groupBy(behind, ({ topic }) => topic)], async ([topic, some]) => {
     const sinceMs = Number.isFinite(fromMs) ? Math.max(0, fromMs - MARGIN_MS) : 0;
     const starts = await kafka.admin.offsetsAt(topic, sinceMs);
-    const ends = await kafka.admin.offsets(topic);
     const stops = Number.isFinite(toMs) ? await kafka.admin.offsetsAt(topic, toMs + MARGIN_MS) : [];
-    for (const { partition, first, end } of ends) {
+    for (const { partition, first, end } of some) {
       const offsetIn = (all: typeof starts) => all.find((each) => each.partition === partition);
       const from = offsetIn(starts)?.offset ?? first;
-      const to = offsetIn(stops)?.offset ?? end;
+      const to = Math.min(offsetIn(stops)?.offset ?? end, end);
       const ranges: OffsetRange[] = from < to ? [[from, to]] : [];
       await readRanges(source, { topic, partition }, ranges, (record) => {
         const found = identifiedDelivery(record);
@@ -231,11 +243,12 @@ async function eachContent(
 
 async function readEntries(
   source: AuditSource,
+  { ledger }: Window,
   { hop, bin, destination, fromMs, toMs }: Balance,
 ): Promise<{ entries: readonly Entry[]; others: Sum }> {
   const entries: Entry[] = [];
   const others = new Sum();
-  await readLedger(source, { fromMs, toMs: toMs + 1 }, (record, atMs) => {
+  await readLedger(source, ledger, { fromMs, toMs: toMs + 1 }, (record, atMs) => {
     const sum = record.tallies.find(bin, destination, hop.written);
     if (sum === null) return;
     const isOfWriter = writerOf(record.group, source.groups) === hop.writer;

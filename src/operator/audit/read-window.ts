@@ -18,7 +18,7 @@ import type { Kafka, OffsetRange, PartitionOffsets } from "../../kafka/port.ts";
 import { type LedgerRecord, parseLedgerRecord } from "../../router/ledger/ledger-record.ts";
 import { WAITING_MAX } from "../../router/ledger/stage-ledger.ts";
 import { CLOCK_MARGIN_MS, eachInParallel, READ_MAX_BYTES } from "../connect/partition-ranges.ts";
-import { type Bins, type BookedPartition, Books } from "./books.ts";
+import { type Bins, type BookedPartition, Books, type Interval } from "./books.ts";
 import type { HopName } from "./hops.ts";
 
 export interface AuditSource {
@@ -44,8 +44,9 @@ export interface Window {
   readonly books: Books;
   /** True if the ledger has records of the time before the window. */
   readonly reachesBack: boolean;
-  readonly topics: readonly AuditedTopic[];
   readonly partitions: readonly WindowPartition[];
+  /** The ends of the ledger's partitions. What is written later is not compared. */
+  readonly ledger: readonly PartitionOffsets[];
 }
 
 /** A partition, from its first record of the window to its end. */
@@ -53,8 +54,9 @@ export interface WindowPartition extends PartitionPlace {
   readonly audited: AuditedTopic;
   /** Null if the ledger has nothing about the partition. */
   readonly booked: BookedPartition | null;
-  /** The first offset that still exists. */
+  /** The first offset that still exists, and the end. */
   readonly first: number;
+  readonly end: number;
   /** Offsets that are not in the ledger. */
   readonly holes: readonly OffsetRange[];
   readonly committed: number;
@@ -88,8 +90,10 @@ export async function readWindow(source: AuditSource, bins: Bins, fromMs: number
   );
   const books = new Books(source.groups, bins);
   const sinceMs = Math.max(0, fromMs - CLOCK_MARGIN_MS);
+  const ledger = await admin.offsets(source.topics.ledger);
   const whole = { fromMs: sinceMs, toMs: Number.POSITIVE_INFINITY };
-  const reachesBack = await readLedger(source, whole, (record, atMs) => books.add(record, atMs));
+  const add = (record: LedgerRecord, atMs: number) => books.add(record, atMs);
+  const reachesBack = await readLedger(source, ledger, whole, add);
   const ids = await admin.topicIds(names);
   const offsets = await admin.offsetsOf(names);
   const partitions: WindowPartition[] = [];
@@ -98,15 +102,16 @@ export async function readWindow(source: AuditSource, bins: Bins, fromMs: number
     const starts = await admin.offsetsAt(topic, sinceMs);
     const own = committed.get(group)?.get(topic) ?? [];
     for (const each of offsets.get(topic) ?? []) {
-      const { partition, first } = each;
+      const { partition, first, end } = each;
       const at = (all: readonly { partition: number; offset: number }[]) =>
         all.find((other) => other.partition === partition)?.offset ?? 0;
       const booked = books.partitionOf({ topic, partition }, ids.get(topic) ?? "");
       const holes = holesOf(each, at(starts), booked);
-      partitions.push({ topic, partition, audited, booked, first, holes, committed: at(own) });
+      const offsets = { first, end, holes, committed: at(own) };
+      partitions.push({ topic, partition, audited, booked, ...offsets });
     }
   });
-  return { books, reachesBack, topics, partitions };
+  return { books, reachesBack, partitions, ledger };
 }
 
 /** Offsets below the first one in the ledger belong to earlier calls, unless they are in the window. */
@@ -123,17 +128,18 @@ function holesOf(
 /** Returns true if the ledger has, or had, records of the time before `fromMs`. */
 export async function readLedger(
   { kafka, topics, signal, onRead }: AuditSource,
-  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+  ends: readonly PartitionOffsets[],
+  { fromMs, toMs }: Interval,
   take: (record: LedgerRecord, atMs: number) => void,
 ): Promise<boolean> {
   const starts = await kafka.admin.offsetsAt(topics.ledger, fromMs);
-  const ends = await kafka.admin.offsets(topics.ledger);
   const stops =
     toMs === Number.POSITIVE_INFINITY ? [] : await kafka.admin.offsetsAt(topics.ledger, toMs);
   const isNew = onlyOnce();
   await eachInParallel(ends, async ({ partition, first, end }) => {
     const from = starts.find((each) => each.partition === partition)?.offset ?? first;
-    const to = stops.find((each) => each.partition === partition)?.offset ?? end;
+    const stop = stops.find((each) => each.partition === partition)?.offset ?? end;
+    const to = Math.min(stop, end);
     const range = { topic: topics.ledger, partition, from, to, maxBytes: READ_MAX_BYTES, signal };
     for await (const records of kafka.read(range)) {
       for (const { value, timestampMs } of records) {

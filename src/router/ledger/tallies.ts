@@ -49,16 +49,20 @@ export interface Identity {
   readonly low: number;
 }
 
+const RETRY_UNIT = 0x10000;
+
 /**
  * A hash like cyrb53 (https://github.com/bryc/code/blob/master/jshash/experimental/cyrb53.js), with all of its bits.
  *
  * @param retryCount how often a retry was scheduled: a delivery that is retried passes through the same topics again.
  */
 export function identityOf(messageId: string, receivedAtMs: number, retryCount = 0): Identity {
-  let high = 0xdeadbeef ^ retryCount;
-  let low = 0x41c6ce57 ^ retryCount;
-  for (let at = 0; at < messageId.length; at += 1) {
-    const unit = messageId.charCodeAt(at);
+  let high = 0xdeadbeef | 0;
+  let low = 0x41c6ce57 | 0;
+  const { length } = messageId;
+  for (let at = 0; at < length + (retryCount > 0 ? 1 : 0); at += 1) {
+    // No character has this number.
+    const unit = at < length ? messageId.charCodeAt(at) : RETRY_UNIT + retryCount;
     high = Math.imul(high ^ unit, 0x9e3779b1);
     low = Math.imul(low ^ unit, 0x5f356495);
   }

@@ -56,12 +56,15 @@ test("a sum minus itself is zero", () => {
   );
 });
 
-test("a hundred thousand IDs that differ in a digit have different hashes", () => {
-  const hashes = new Set(
-    Array.from({ length: 100_000 }, (_, number) => {
-      const { high, low } = identityOf(`m-${number}`, 0);
-      return `${high}/${low}`;
-    }),
-  );
-  expect(hashes.size).toBe(100_000);
+test("IDs that differ in a character, and their retries, have different hashes", () => {
+  const hashes = new Set<string>();
+  for (let number = 0; number < 10_000; number += 1) {
+    for (const letter of ["m", "n", "o", ""]) {
+      for (const retryCount of [0, 1, 2, 3, 109]) {
+        const { high, low } = identityOf(`${letter}${number}`, 0, retryCount);
+        hashes.add(`${high}/${low}`);
+      }
+    }
+  }
+  expect(hashes.size).toBe(200_000);
 });
