@@ -20,19 +20,16 @@
 
 import type { DestinationId } from "../../domain/ids.ts";
 import { placeOf, type RecordPlace } from "../../domain/record.ts";
-import type { OffsetRange } from "../../kafka/port.ts";
 import type { LedgerRecord } from "../../router/ledger/ledger-record.ts";
 import { Sum } from "../../router/ledger/tallies.ts";
-import { eachInParallel } from "../connect/partition-ranges.ts";
 import { type Interval, writerOf } from "./books.ts";
 import { findMissing } from "./find-missing.ts";
 import { findSubset, type Hash, keyOf, sumOf } from "./find-subset.ts";
 import type { Balance, HopName } from "./hops.ts";
-import { type Identified, identifiedCall, identifiedDelivery } from "./identities.ts";
+import { identifiedCall, identifiedDelivery } from "./identities.ts";
+import { type Contained, readContent, readSpare, type Spare } from "./read-content.ts";
 import { type AuditSource, readLedger, readRanges, type Window } from "./read-window.ts";
 
-/** Records are written up to this time before their ledger record, and after it if clocks differ. */
-const MARGIN_MS = 60_000;
 /** When an owner crashes, a record may have been written this long before the last ledger record. */
 const CRASH_MARGIN_MS = 5_000;
 
@@ -77,12 +74,6 @@ interface Entry {
   /** Its input that the topic does not contain, and its input that the topic contains. */
   readonly candidates: Candidate[];
   readonly contained: Candidate[];
-}
-
-interface Contained {
-  /** How often the topic contains the delivery, and the writer's input has accounted for. */
-  count: number;
-  taken: number;
 }
 
 /** @param open the keys of input that is not in the ledger, by hop. */
@@ -179,68 +170,6 @@ async function messageIdAt(source: AuditSource, place: RecordPlace): Promise<str
   return found[0] ?? null;
 }
 
-function isOf({ bin, destination }: Balance, found: Identified): boolean {
-  return found.identity.bin === bin && found.destination === destination;
-}
-
-async function readContent(
-  source: AuditSource,
-  window: Window,
-  balance: Balance,
-): Promise<Map<number, Contained>> {
-  const content = new Map<number, Contained>();
-  await eachContent(source, window, balance, ({ key }) => {
-    const known = content.get(key);
-    if (known === undefined) content.set(key, { count: 1, taken: 0 });
-    else known.count += 1;
-  });
-  return content;
-}
-
-/** A delivery that the topic contains. */
-interface Content extends Hash {
-  readonly key: number;
-  readonly messageId: string | null;
-  readonly place: RecordPlace;
-  readonly atMs: number;
-}
-
-/** Visits the deliveries of the bin and the destination in the topics behind the hop. */
-async function eachContent(
-  source: AuditSource,
-  { partitions }: Window,
-  balance: Balance,
-  visit: (content: Content) => void,
-): Promise<void> {
-  const { kafka, topics } = source;
-  const { hop, fromMs, toMs } = balance;
-  const id = balance.destination as DestinationId;
-  const own = [topics.deliveries(id), topics.retries(id)];
-  const behind = partitions.filter(
-    ({ topic, audited }) =>
-      audited.hop === hop.name && (hop.name === "delay" || own.includes(topic)),
-  );
-  await eachInParallel([...Map.groupBy(behind, ({ topic }) => topic)], async ([topic, some]) => {
-    const sinceMs = Number.isFinite(fromMs) ? Math.max(0, fromMs - MARGIN_MS) : 0;
-    const starts = await kafka.admin.offsetsAt(topic, sinceMs);
-    const stops = Number.isFinite(toMs) ? await kafka.admin.offsetsAt(topic, toMs + MARGIN_MS) : [];
-    for (const { partition, first, end } of some) {
-      const offsetIn = (all: typeof starts) => all.find((each) => each.partition === partition);
-      const from = offsetIn(starts)?.offset ?? first;
-      const to = Math.min(offsetIn(stops)?.offset ?? end, end);
-      const ranges: OffsetRange[] = from < to ? [[from, to]] : [];
-      await readRanges(source, { topic, partition }, ranges, (record) => {
-        const found = identifiedDelivery(record);
-        if (!isOf(balance, found)) return;
-        const { high, low } = found.identity;
-        const { messageId } = found;
-        const key = keyOf(high, low);
-        visit({ high, low, key, messageId, place: placeOf(record), atMs: record.timestampMs });
-      });
-    }
-  });
-}
-
 async function readEntries(
   source: AuditSource,
   { ledger }: Window,
@@ -322,35 +251,6 @@ function correct(entries: readonly Entry[], content: ReadonlyMap<number, Contain
       rest.remove(each);
     }
   }
-}
-
-/** A delivery for which the writer's input does not account. */
-interface Spare extends Content {
-  /** True if the writer's input has its message ID. */
-  readonly isKnown: boolean;
-  /** When the topic got this delivery, each time: a delivery that was retried is in it several times. */
-  readonly allAtMs: readonly number[];
-}
-
-/** If some of the same deliveries are too many, they are those that were written last. */
-async function readSpare(
-  source: AuditSource,
-  window: Window,
-  balance: Balance,
-  content: ReadonlyMap<number, Contained>,
-): Promise<readonly Spare[]> {
-  if ([...content.values()].every(({ count, taken }) => count === taken)) return [];
-  const found = new Map<number, Content[]>();
-  await eachContent(source, window, balance, (each) => {
-    const { count = 0, taken = 0 } = content.get(each.key) ?? {};
-    if (count > taken) found.set(each.key, [...(found.get(each.key) ?? []), each]);
-  });
-  return [...found].flatMap(([key, all]) => {
-    const { taken = 0 } = content.get(key) ?? {};
-    const sorted = all.toSorted((one, other) => one.atMs - other.atMs);
-    const allAtMs = sorted.map(({ atMs }) => atMs);
-    return sorted.slice(taken).map((each) => ({ ...each, isKnown: taken > 0, allAtMs }));
-  });
 }
 
 /** For each delivery, how often it may be too many. */
