@@ -22,3 +22,20 @@ export function table(
     });
   return [head, ...cells].map((row, index) => `${line(row, index - 1).join("  ")}\n`).join("");
 }
+
+/** Right-aligns numbers and `-`. */
+export function alignRight(
+  rows: readonly (readonly string[])[],
+  head: readonly string[],
+  columns: readonly number[],
+): { readonly head: readonly string[]; readonly rows: readonly (readonly string[])[] } {
+  const all = [head, ...rows];
+  const widths = head.map((_, column) =>
+    all.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0),
+  );
+  const pad = (cells: readonly string[]) =>
+    cells.map((cell, column) =>
+      columns.includes(column) ? cell.padStart(widths[column] ?? 0) : cell,
+    );
+  return { head: pad(head), rows: rows.map(pad) };
+}

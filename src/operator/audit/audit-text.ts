@@ -1,5 +1,14 @@
 /**
- * Formats the report of an audit.
+ * Formats the report of an audit. Unless something is missing or too much, two sides of each row are equal:
+ *
+ *   deliveries + twice = delivered + queued + awaiting retry + dead letters + suppressed
+ *
+ *   a destination                                        RESULT
+ *   has deliveries that are missing or too many          their numbers
+ *   ... that cannot be told from others                  how many of them differ
+ *   is not audited, because other programs read its      not audited
+ *     topic, or it is not configured any more
+ *   otherwise                                            closes
  *
  *   exit status   if
  *   0             every sum closes
@@ -9,7 +18,7 @@
  */
 
 import { counted } from "../../base/words/count.ts";
-import { table } from "../../base/words/table.ts";
+import { alignRight, table } from "../../base/words/table.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { instantText } from "../connect/instant.ts";
 import type { AuditReport, DestinationSums } from "./audit.ts";
@@ -23,74 +32,104 @@ export function closes({ findings, unnamed }: AuditReport): boolean {
 }
 
 export function auditText(report: AuditReport): string {
-  const { calls, destinations, findings, unnamed, unknown, crashes } = report;
-  const dead = total(calls.deadLettered);
-  const rows = [...destinations].sort(([one], [other]) => (one < other ? -1 : 1));
-  const shown = findings.slice(0, SHOWN_MAX);
-  const more = findings.length - shown.length;
+  const { destinations, findings, unnamed, unknown, crashes } = report;
+  const sorted = [...destinations].sort(([one], [other]) => (one < other ? -1 : 1));
+  const rows = sorted.map(([destination, sums]) => rowOf(destination, sums));
+  const aligned = alignRight(rows, HEADER, NUMBERS);
+  const details = sorted.flatMap(([destination, sums]) => detailsOf(destination, sums));
+  const crashed = crashes.map(
+    ({ group, atMs }) => `one of the group ${group}, before ${instantText(atMs)}`,
+  );
+  const more = findings.length - SHOWN_MAX;
+  const problems = [
+    ...unnamed,
+    ...findings.slice(0, SHOWN_MAX).map(findingText),
+    ...(more > 0 ? [`${counted(more, "more finding")}, which --json lists`] : []),
+  ];
   return [
-    `Calls received from ${instantText(report.fromMs)} to ${instantText(report.toMs)} UTC: ` +
-      `${counted(calls.routed, "call")} routed, ${dead} of them dead-lettered; ${calls.waiting} wait.`,
-    "",
-    table(
-      HEADER,
-      rows.map(([destination, sums]) => rowOf(destination, sums)),
-    ).trimEnd(),
-    ...rows.flatMap(([destination, sums]) => reasonsOf(destination, sums)),
-    ...(crashes.length === 0 ? [] : ["", `Owners of partitions that crashed:`]),
-    ...crashes.map(({ group, atMs }) => `  ${group}, before ${instantText(atMs)}`),
-    ...(unknown.length === 0 ? [] : ["", "What cannot be known:"]),
-    ...unknown.map((sentence) => `  ${visibleCell(sentence)}`),
-    "",
-    closes(report) ? "Every sum closes." : "Not every sum closes:",
-    ...unnamed.map((sentence) => `  ${visibleCell(sentence)}`),
-    ...shown.map((finding) => `  ${findingText(finding)}`),
-    ...(more > 0 ? [`  and ${more} more, which --json lists`] : []),
+    callsText(report),
+    ...(rows.length === 0 ? [] : ["", table(aligned.head, aligned.rows).trimEnd()]),
+    ...(details.length === 0 ? [] : ["", ...details]),
+    ...section("Processes crashed, or lost their partitions:", crashed),
+    ...section("What is not known:", unknown),
+    ...(closes(report) ? ["", "Every sum closes."] : section("Not every sum closes:", problems)),
     "",
   ].join("\n");
 }
 
+function section(title: string, sentences: readonly string[]): readonly string[] {
+  if (sentences.length === 0) return [];
+  return ["", title, ...sentences.map((sentence) => `  ${visibleCell(sentence)}`)];
+}
+
+function callsText({ fromMs, toMs, calls }: AuditReport): string {
+  const { routed, repeated, waiting, deadLettered } = calls;
+  const more = [
+    ...[...deadLettered].map(([reason, count]) => `${counted(count, "dead letter")}: ${reason}`),
+    ...(repeated > 0 ? [`${numberText(repeated)} routed twice after a crash`] : []),
+  ];
+  const of = more.length === 0 ? "" : ` (${more.join(", ")})`;
+  return (
+    `Calls received from ${instantText(fromMs)} to ${instantText(toMs)} UTC: ` +
+    `${numberText(routed)} routed${of}, ${numberText(waiting)} waiting.`
+  );
+}
+
 const HEADER = [
   "DESTINATION",
-  "WRITTEN",
+  "DELIVERIES",
+  "TWICE",
   "DELIVERED",
   "QUEUED",
   "AWAITING RETRY",
   "DEAD LETTERS",
   "SUPPRESSED",
-  "SKIPPED",
-  "TWICE",
-  "SUM",
+  "RESULT",
 ];
+const NUMBERS = [1, 2, 3, 4, 5, 6, 7];
 
 function rowOf(destination: string, sums: DestinationSums): readonly string[] {
-  const { routed, notified, replayed, delivered, queued, awaitingRetry, suppressed } = sums;
-  const numbers = [
-    ...[routed + notified + replayed, delivered, queued, awaitingRetry],
-    ...[total(sums.deadLettered), suppressed, total(sums.skipped), sums.repeated],
-  ];
-  const isClosed = sums.missing + sums.tooMany === 0;
-  const state = isClosed ? "closes" : `${sums.missing} missing, ${sums.tooMany} too many`;
-  return [destination, ...numbers.map((number) => `${number}`), state];
+  const { routed, notified, replayed, parts, isAudited } = sums;
+  const written = numberText(routed + notified + replayed + parts);
+  if (!isAudited) return [destination, written, ...Array(6).fill("-"), "not audited"];
+  const { repeated, delivered, queued, awaitingRetry, suppressed } = sums;
+  const ended = [repeated, delivered, queued, awaitingRetry, total(sums.deadLettered), suppressed];
+  return [destination, written, ...ended.map(numberText), resultOf(sums)];
 }
 
-function reasonsOf(destination: string, sums: DestinationSums): readonly string[] {
+function resultOf({ missing, tooMany, unnamed }: DestinationSums): string {
+  const problems = [
+    ...(missing > 0 ? [`${numberText(missing)} missing`] : []),
+    ...(tooMany > 0 ? [`${numberText(tooMany)} too many`] : []),
+    ...(unnamed > 0 ? [`${numberText(unnamed)} differ`] : []),
+  ];
+  return problems.length === 0 ? "closes" : problems.join(", ");
+}
+
+function detailsOf(destination: string, sums: DestinationSums): readonly string[] {
   const { notified, replayed, parts, deadLettered, skipped } = sums;
   const texts = [
-    ...(notified > 0 ? [`${notified} delete notifications`] : []),
-    ...(replayed > 0 ? [`${replayed} replayed`] : []),
-    ...(parts > 0 ? [`${parts} more parts, one for each endpoint`] : []),
-    ...[...deadLettered].map(([reason, count]) => `${count} dead letters: ${reason}`),
-    ...[...skipped].map(([reason, count]) => `${count} skipped: ${reason}`),
+    ...(notified > 0 ? [counted(notified, "delete notification")] : []),
+    ...(replayed > 0 ? [counted(replayed, "replayed delivery", "replayed deliveries")] : []),
+    ...(parts > 0
+      ? [counted(parts, "part for another endpoint", "parts for other endpoints")]
+      : []),
+    ...reasonsOf("dead letters", deadLettered),
+    ...reasonsOf("calls skipped", skipped),
   ];
-  return texts.length === 0 ? [] : [`  ${visibleCell(destination)}: ${texts.join("; ")}`];
+  return texts.length === 0 ? [] : [`${visibleCell(destination)}: ${texts.join("; ")}`];
+}
+
+function reasonsOf(title: string, counts: ReadonlyMap<string, number>): readonly string[] {
+  if (counts.size === 0) return [];
+  const reasons = [...counts].map(([reason, count]) => `${numberText(count)} ${reason}`);
+  return [`${title}: ${visibleCell(reasons.join(", "))}`];
 }
 
 function findingText({ kind, messageId, destination, place, last }: Finding): string {
   const at = `${place.topic}/${place.partition}/${place.offset}`;
-  const what = messageId === null ? "a record" : visibleCell(messageId);
-  const forWhom = destination === null ? "" : ` for ${visibleCell(destination)}`;
-  return `${kind}: ${what}${forWhom} at ${at}: ${last}`;
+  const forWhom = destination === null ? "" : ` for ${destination}`;
+  return `${kind}: ${messageId ?? "a record"}${forWhom} at ${at}: ${last}`;
 }
 
 /** One JSON object: the report, with times in ISO 8601. */
@@ -101,20 +140,26 @@ export function auditJson(report: AuditReport): string {
     from: new Date(fromMs).toISOString(),
     until: new Date(toMs).toISOString(),
     calls: { ...calls, deadLettered: Object.fromEntries(calls.deadLettered) },
-    destinations: [...destinations].map(([destination, sums]) => ({
+    destinations: [...destinations].map(([destination, { isAudited, ...sums }]) => ({
       destination,
+      audited: isAudited,
       ...sums,
       deadLettered: Object.fromEntries(sums.deadLettered),
       skipped: Object.fromEntries(sums.skipped),
     })),
-    findings: findings.map(({ kind, messageId, destination, place, last }) => {
-      return { kind, messageId, destination, ...place, last };
+    findings: findings.map(({ kind, messageId, destination, place, atMs, last }) => {
+      const at = atMs === null ? null : new Date(atMs).toISOString();
+      return { kind, messageId, destination, ...place, at, last };
     }),
     unnamed,
     unknown,
     crashes: crashes.map(({ group, atMs }) => ({ group, before: new Date(atMs).toISOString() })),
   };
   return `${JSON.stringify(json)}\n`;
+}
+
+function numberText(count: number): string {
+  return count.toLocaleString("en");
 }
 
 function total(counts: ReadonlyMap<string, number>): number {

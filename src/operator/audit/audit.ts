@@ -14,6 +14,7 @@
  *   an offset that is in two ledger records                   the record was processed twice
  */
 
+import { counted } from "../../base/words/count.ts";
 import { type IncomingRecord, placeOf } from "../../domain/record.ts";
 import type { OffsetRange } from "../../kafka/port.ts";
 import { BIN_MS } from "../../router/ledger/tallies.ts";
@@ -27,7 +28,9 @@ import { type AuditSource, readRanges, readWindow, type WindowPartition } from "
 
 /** What became of the deliveries for a destination. */
 export interface DestinationSums {
-  /** Written by the route stage, by the deletion stage, and by replays. */
+  /** False if other programs read the destination's topic, or it is not configured any more. */
+  readonly isAudited: boolean;
+  /** Routed by the route stage, and written by the deletion stage and by replays. */
   routed: number;
   notified: number;
   replayed: number;
@@ -44,6 +47,8 @@ export interface DestinationSums {
   repeated: number;
   missing: number;
   tooMany: number;
+  /** Deliveries that are missing or too many, and cannot be told from others. */
+  unnamed: number;
 }
 
 export interface AuditReport {
@@ -52,6 +57,8 @@ export interface AuditReport {
   readonly toMs: number;
   readonly calls: {
     routed: number;
+    /** Calls that were routed twice, and therefore written twice for each of their destinations. */
+    repeated: number;
     readonly deadLettered: Map<string, number>;
     waiting: number;
   };
@@ -79,6 +86,7 @@ export async function audit(
 class Auditor {
   readonly #source: AuditSource;
   readonly #bins: Bins;
+  readonly #audited: ReadonlySet<string>;
   readonly #balances: Balances;
   readonly #findings: Finding[] = [];
   readonly #unknown: string[] = [];
@@ -86,11 +94,17 @@ class Auditor {
   readonly #open = new Map<HopName, Set<number>>();
   /** Records that were processed without a ledger, by partition. */
   readonly #unledgered = new Map<string, number>();
-  readonly #calls = { routed: 0, deadLettered: new Map<string, number>(), waiting: 0 };
+  readonly #calls = {
+    routed: 0,
+    repeated: 0,
+    deadLettered: new Map<string, number>(),
+    waiting: 0,
+  };
   readonly #destinations = new Map<string, DestinationSums>();
 
   constructor(source: AuditSource, bins: Bins) {
     this.#source = source;
+    this.#audited = new Set(source.destinations);
     this.#bins = bins;
     this.#balances = new Balances(bins);
   }
@@ -103,16 +117,15 @@ class Auditor {
     await eachInParallel(window.partitions, (partition) => this.#readHoles(partition));
     await eachInParallel(window.partitions, (partition) => this.#readRepeats(partition));
     for (const [place, count] of this.#unledgered) {
-      this.#unknown.push(`${count} records of ${place} were processed without a ledger`);
+      this.#unknown.push(`${counted(count, "record")} of ${place}: processed without a ledger`);
     }
     for (const { group, fromMs } of window.books.openReplays()) {
       const at = new Date(fromMs).toISOString();
       this.#unknown.push(`${group} has not ended: what it wrote after ${at} is not in the ledger`);
     }
-    const audited = new Set<string>(this.#source.destinations);
     for (const balance of this.#balances.open()) {
       // Other programs read the topics of other destinations.
-      if (!audited.has(balance.destination)) continue;
+      if (!this.#audited.has(balance.destination)) continue;
       const ofDestination = this.#of(balance.destination);
       const located = await locate(this.#source, window, balance, this.#open);
       this.#findings.push(...located.findings);
@@ -153,7 +166,8 @@ class Auditor {
     }
     if (destination === "") return;
     const sums = this.#of(destination);
-    if (kind === "queued" || (kind === "retry" && writer !== "deliver" && writer !== "delay")) {
+    // A call for a destination may be dead-lettered by the route stage already.
+    if (["queued", "retry", "dead"].includes(kind ?? "")) {
       if (writer === "route") sums.routed += count;
       if (writer === "deletion") sums.notified += count;
       if (writer === "replay") sums.replayed += count;
@@ -176,6 +190,7 @@ class Auditor {
       left -= 1;
       if (hop !== null) this.#balances.addRecord(hop, found.destination, found.identity, 1);
       if (bin < this.#bins.first || bin >= this.#bins.end) return;
+      if (hop !== null && !this.#audited.has(found.destination)) return;
       if (record.offset >= committed) this.#waits(hop, found);
       else this.#notProcessed(partition, record, found);
     };
@@ -215,7 +230,7 @@ class Auditor {
       addTo(this.#unledgered, `${topic}/${partition}`, 1);
       return;
     }
-    const last = `nobody processed it: another program moved the offset of the group ${booked.group}`;
+    const last = `not processed, because another program moved the offset of the group ${booked.group}`;
     const place = placeOf(record);
     const { timestampMs: atMs } = record;
     const forWhom = destination === "" ? null : destination;
@@ -228,7 +243,7 @@ class Auditor {
     const last = `the offsets from ${from} to ${end - 1} ${why}`;
     const place = { topic, partition, offset: from };
     const nobody = { messageId: null, destination: null };
-    this.#findings.push({ kind: "unread", ...nobody, place, atMs: 0, last });
+    this.#findings.push({ kind: "unread", ...nobody, place, atMs: null, last });
   }
 
   async #readRepeats(partition: WindowPartition): Promise<void> {
@@ -238,21 +253,24 @@ class Auditor {
       await readRanges(this.#source, partition, [range], (record) => {
         if (hop === null) {
           const { bin } = identifiedCall(record).identity;
-          if (bin >= this.#bins.first && bin < this.#bins.end) this.#calls.routed -= 1;
+          if (bin < this.#bins.first || bin >= this.#bins.end) return;
+          this.#calls.routed -= 1;
+          this.#calls.repeated += 1;
           return;
         }
         const { destination, identity } = identifiedDelivery(record);
         this.#balances.addRecord(hop, destination, identity, -1);
         const isInWindow = identity.bin >= this.#bins.first && identity.bin < this.#bins.end;
-        if (isInWindow && hop !== "delay") this.#of(destination).repeated += 1;
+        if (isInWindow) this.#of(destination).repeated += 1;
       });
     }
   }
 
   #cannotName(destination: string, bin: number, count: number): void {
+    this.#of(destination).unnamed += count;
     const from = new Date(bin * BIN_MS).toISOString();
     this.#unnamed.push(
-      `${destination}: ${count} deliveries of the ten minutes from ${from} are missing or too many, and cannot be told from others`,
+      `${destination}: ${counted(count, "delivery", "deliveries")} missing or too many, which cannot be told from others, among those received in the ten minutes from ${from}`,
     );
   }
 
@@ -260,6 +278,7 @@ class Auditor {
     const known = this.#destinations.get(destination);
     if (known !== undefined) return known;
     const sums = {
+      isAudited: this.#audited.has(destination),
       routed: 0,
       notified: 0,
       replayed: 0,
@@ -271,6 +290,7 @@ class Auditor {
       repeated: 0,
       missing: 0,
       tooMany: 0,
+      unnamed: 0,
       deadLettered: new Map<string, number>(),
       skipped: new Map<string, number>(),
     };
@@ -282,7 +302,7 @@ class Auditor {
 function beginning(firstMs: number | undefined): string {
   if (firstMs === undefined) return "the ledger is empty";
   const at = new Date(firstMs).toISOString();
-  return `the ledger begins at ${at}: what was processed before that is not in it`;
+  return `the ledger begins at ${at}: calls that were processed before are not in the sums`;
 }
 
 function addTo(counts: Map<string, number>, key: string, number: number): void {

@@ -40,8 +40,8 @@ export interface Finding {
   /** Null for a call. */
   readonly destination: string | null;
   readonly place: RecordPlace;
-  /** When the record was written; for what is missing, when the ledger was. */
-  readonly atMs: number;
+  /** When the record was written; for what is missing, when the ledger was; null if it cannot be known. */
+  readonly atMs: number | null;
   /** The last thing that is known. */
   readonly last: string;
 }
@@ -96,7 +96,7 @@ export async function locate(
   const findings: Finding[] = [];
   for (const { place, atMs } of missing) {
     const at = new Date(atMs).toISOString();
-    const last = `${hop.writer} had written it to ${WHERE[hop.name]} by ${at}, but it is not there`;
+    const last = `the ${hop.writer} stage wrote it to ${WHERE[hop.name]} before ${at}, but it is not there`;
     const messageId = await messageIdAt(source, place);
     findings.push({ kind: "missing", messageId, destination, place, atMs, last });
   }
@@ -150,8 +150,8 @@ const WHERE: Readonly<Record<HopName, string>> = {
 function findingOf({ messageId, place, isKnown, atMs }: Spare, destination: string): Finding {
   const at = new Date(atMs).toISOString();
   const last = isKnown
-    ? `a second record with its message ID was written at ${at}`
-    : `written at ${at}, according to the ledger by nobody`;
+    ? `written at ${at}, although the stages had already written it`
+    : `written at ${at}, but not by Switchyard`;
   return { kind: isKnown ? "doubled" : "extra", messageId, destination, place, atMs, last };
 }
 

@@ -23,7 +23,7 @@
 
 import { ageText, counted, failedShareText } from "../../base/words/count.ts";
 import { HOLD_TEXTS, isSkipReason, SKIP_TEXTS } from "../../base/words/reasons.ts";
-import { table } from "../../base/words/table.ts";
+import { alignRight, table } from "../../base/words/table.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { instantText } from "../connect/instant.ts";
 import type { Colors } from "../connect/shell.ts";
@@ -231,21 +231,4 @@ export function countText(count: number | null): string {
 export function sinceText(at: string, nowMs: number): string {
   const text = instantText(Date.parse(at));
   return nowMs - Date.parse(at) < DAY_MS ? text.slice(11) : text;
-}
-
-/** Right-aligns numbers and `-`. */
-export function alignRight(
-  rows: readonly (readonly string[])[],
-  head: readonly string[],
-  columns: readonly number[],
-): { readonly head: readonly string[]; readonly rows: readonly (readonly string[])[] } {
-  const all = [head, ...rows];
-  const widths = head.map((_, column) =>
-    all.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0),
-  );
-  const pad = (cells: readonly string[]) =>
-    cells.map((cell, column) =>
-      columns.includes(column) ? cell.padStart(widths[column] ?? 0) : cell,
-    );
-  return { head: pad(head), rows: rows.map(pad) };
 }

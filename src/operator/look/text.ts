@@ -1,12 +1,11 @@
 /** Formats the status as text. `-` means that a value is unknown, and a note below the tables gives the reason. */
 
 import { ageText } from "../../base/words/count.ts";
-import { table } from "../../base/words/table.ts";
+import { alignRight, table } from "../../base/words/table.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { instantText } from "../connect/instant.ts";
 import type { Colors } from "../connect/shell.ts";
 import {
-  alignRight,
   countText,
   destinationTable,
   endpointTable,

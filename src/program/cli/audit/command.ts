@@ -18,12 +18,13 @@ import { configuredTopics } from "../../../operator/connect/connection.ts";
 import { instant } from "../../../operator/connect/option-values.ts";
 import { startProgress } from "../../../operator/connect/progress.ts";
 import type { Exit, ExitStatus, Shell } from "../../../operator/connect/shell.ts";
+import { BIN_MS } from "../../../router/ledger/tallies.ts";
 
 const DAY_MS = 86_400_000;
 /** Calls that were received later may still be on their way into the ledger. */
 const SETTLED_MS = 120_000;
-/** For this long, the ledger is kept. */
-const SINCE_MAX_MS = 7 * DAY_MS;
+/** For this long, the ledger is kept. The minute is that between reading `7d` and comparing it. */
+const SINCE_MAX_MS = 7 * DAY_MS + 60_000;
 
 interface AuditOptions extends ClusterOptions {
   /** Milliseconds since the epoch. */
@@ -35,9 +36,9 @@ interface AuditOptions extends ClusterOptions {
 export function auditCommand(shell: Shell, exit: Exit): Command {
   return clusterCommand("audit")
     .description(
-      "Adds up what became of the calls of a period, from the topic `ledger`: for each destination, how many were " +
-        "delivered, wait, await a retry, were dead-lettered, skipped or suppressed. If a sum does not close, names the " +
-        "deliveries that are missing or too many. Reads Kafka, and changes nothing.",
+      "Adds up what became of the calls of a period, from the topic `ledger`: for each destination, how many deliveries " +
+        "were delivered, dead-lettered or suppressed, are queued, or await a retry. If a sum does not close, names the " +
+        "deliveries that are missing or too many. Only reads from Kafka.",
     )
     .option(
       "--since <when>",
@@ -49,7 +50,8 @@ export function auditCommand(shell: Shell, exit: Exit): Command {
     .option("--json", "print the report as one JSON object")
     .addHelpText(
       "after",
-      "\nTimes are rounded to ten minutes, for which the ledger has sums. Records are read only where sums differ.\n\n" +
+      "\nTimes are rounded to whole ten minutes, because the ledger has a sum for each ten minutes. To audit each call after\n" +
+        "its last retry, audit two days each day. The guide to delivery guarantees describes each finding.\n\n" +
         "Exit status: 0 if every sum closes; 3 if one does not; 1 on failure; 2 if the usage or configuration is\n" +
         "invalid.\n\nExamples:\n" +
         "  switchyard audit\n" +
@@ -69,12 +71,10 @@ async function run(
   signal: AbortSignal,
   shell: Shell,
 ): Promise<ExitStatus> {
-  const nowMs = systemClock.nowMs();
-  const { since = nowMs - DAY_MS, until = nowMs - SETTLED_MS, destination, json } = options;
-  if (since >= until) throw new WrongUsage("--since is not before --until.");
-  if (since < nowMs - SINCE_MAX_MS) throw new WrongUsage("the ledger is kept for 7 days.");
+  const { destination, json } = options;
+  const period = auditPeriod(options, systemClock.nowMs());
   if (!config.audit.enabled) {
-    throw new WrongUsage("audit.enabled is false, so the stages write no ledger.");
+    throw new WrongUsage("audit.enabled is false, so the stages do not write the ledger.");
   }
   const { audit } = await import("../../../operator/audit/audit.ts");
   const { auditJson, auditText, closes } = await import("../../../operator/audit/audit-text.ts");
@@ -88,7 +88,10 @@ async function run(
   const groups = groupNames(config.kafka.topicPrefix);
   const destinations = chosen(config, destination);
   const source = { kafka, topics, groups, destinations, signal, onRead };
-  const report = await audit(source, { fromMs: since, toMs: until });
+  const whole = await audit(source, period);
+  const isShown = (id: string) => destination === undefined || id === destination;
+  const shown = [...whole.destinations].filter(([id]) => isShown(id));
+  const report = { ...whole, destinations: new Map(shown) };
   progress.end();
   if (signal.aborted) {
     shell.err("Interrupted: not everything was read.\n");
@@ -97,6 +100,25 @@ async function run(
   if (json === true) shell.raw(auditJson(report));
   else shell.out(auditText(report));
   return closes(report) ? 0 : 3;
+}
+
+/** @throws WrongUsage */
+export function auditPeriod(
+  options: Pick<AuditOptions, "since" | "until">,
+  nowMs: number,
+): { readonly fromMs: number; readonly toMs: number } {
+  const { since = nowMs - DAY_MS, until = nowMs - SETTLED_MS } = options;
+  if (since >= until) throw new WrongUsage("--since is not before --until.");
+  if (Math.ceil(since / BIN_MS) >= Math.floor(until / BIN_MS)) {
+    throw new WrongUsage(
+      "calls are audited in whole ten minutes, such as from 09:30 to 09:40, and there are none " +
+        "between --since and --until. Use an earlier --since.",
+    );
+  }
+  if (since < nowMs - SINCE_MAX_MS) {
+    throw new WrongUsage("--since is more than 7 days ago, and the ledger is kept for 7 days.");
+  }
+  return { fromMs: since, toMs: until };
 }
 
 /** Destinations of other types, whose topics other programs read, have no sums. */
