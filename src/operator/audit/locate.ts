@@ -19,9 +19,17 @@
  */
 
 import type { DestinationId } from "../../domain/ids.ts";
-import { placeOf, type RecordPlace } from "../../domain/record.ts";
+import {
+  type IncomingRecord,
+  type PartitionPlace,
+  partitionKey,
+  placeOf,
+  type RecordPlace,
+} from "../../domain/record.ts";
+import type { OffsetRange } from "../../kafka/port.ts";
 import type { LedgerRecord } from "../../router/ledger/ledger-record.ts";
 import { Sum } from "../../router/ledger/tallies.ts";
+import { eachInParallel } from "../connect/partition-ranges.ts";
 import { type Interval, writerOf } from "./books.ts";
 import { findMissing } from "./find-missing.ts";
 import { findSubset, type Hash, keyOf, sumOf } from "./find-subset.ts";
@@ -190,29 +198,83 @@ async function readEntries(
   return { entries, others };
 }
 
-/** Takes the input of each entry away from the content; what the content does not have is a candidate. */
+/** A range of one partition that is in the ledger record of an entry. */
+interface InputRange {
+  readonly entry: Entry;
+  readonly range: OffsetRange;
+}
+
+/**
+ * Takes the input of each entry away from the content; what the content does not have is a candidate. The ranges of all
+ * entries are read together, because those of a second are small, and there are thousands of them.
+ */
 async function takeInput(
   source: AuditSource,
   entries: readonly Entry[],
   content: ReadonlyMap<number, Contained>,
   balance: Balance,
 ): Promise<void> {
+  const inputs = new Map<string, { place: PartitionPlace; all: InputRange[] }>();
   for (const entry of entries) {
     for (const { topic, partition, ranges } of entry.read) {
-      await readRanges(source, { topic, partition }, ranges, (record) => {
-        const isCall = balance.hop.name === "queue";
-        const more = balance.hop.name === "delay" ? 1 : 0;
-        const found = isCall ? identifiedCall(record) : identifiedDelivery(record, more);
-        const { bin, high, low } = found.identity;
-        if (bin !== balance.bin || !(isCall || found.destination === balance.destination)) return;
-        const candidate = { high, low, place: placeOf(record), atMs: entry.atMs };
-        if (take(content, candidate)) {
-          entry.rest.remove(candidate);
-          entry.contained.push(candidate);
-        } else entry.candidates.push(candidate);
-      });
+      const place = { topic, partition };
+      const input = inputs.get(partitionKey(place)) ?? { place, all: [] };
+      inputs.set(partitionKey(place), input);
+      for (const range of ranges) input.all.push({ entry, range });
     }
   }
+  await eachInParallel([...inputs.values()], async ({ place, all }) => {
+    const sorted = all.toSorted((one, other) => one.range[0] - other.range[0]);
+    let next = 0;
+    let covering: InputRange[] = [];
+    await readRanges(source, place, joined(sorted), (record) => {
+      const { offset } = record;
+      for (let each = sorted[next]; each !== undefined && each.range[0] <= offset; ) {
+        covering = covering.filter(({ range }) => range[1] > offset);
+        covering.push(each);
+        next += 1;
+        each = sorted[next];
+      }
+      const hash = hashIn(record, balance);
+      if (hash === null) return;
+      for (const { entry, range } of covering) {
+        const candidate = { ...hash, place: placeOf(record), atMs: entry.atMs };
+        if (offset < range[1]) takeCandidate(entry, candidate, content);
+      }
+    });
+  });
+}
+
+/** @param sorted in the order of their starts. */
+function joined(sorted: readonly InputRange[]): readonly OffsetRange[] {
+  const joined: OffsetRange[] = [];
+  for (const { range } of sorted) {
+    const [from, to] = joined.at(-1) ?? [0, -1];
+    if (range[0] > to) joined.push(range);
+    else joined[joined.length - 1] = [from, Math.max(to, range[1])];
+  }
+  return joined;
+}
+
+/** Null if the input is not about the bin and the destination. */
+function hashIn(record: IncomingRecord, balance: Balance): Hash | null {
+  const isCall = balance.hop.name === "queue";
+  const more = balance.hop.name === "delay" ? 1 : 0;
+  const found = isCall ? identifiedCall(record) : identifiedDelivery(record, more);
+  const { bin, high, low } = found.identity;
+  if (bin !== balance.bin || !(isCall || found.destination === balance.destination)) return null;
+  return { high, low };
+}
+
+function takeCandidate(
+  { rest, contained, candidates }: Entry,
+  candidate: Candidate,
+  content: ReadonlyMap<number, Contained>,
+): void {
+  if (take(content, candidate)) {
+    rest.remove(candidate);
+    contained.push(candidate);
+  } else candidates.push(candidate);
 }
 
 /** Returns false if the topic does not contain the delivery once more. */
