@@ -19,7 +19,7 @@ import { aSource } from "../test/support/build/calls.ts";
 import { deliveryOf } from "../test/support/build/webhook-destination.ts";
 import { type Straight, straightKafka } from "./straight-kafka.ts";
 import { benchDelivery, benchDestination, benchTopicDestinations, callRecord } from "./work.ts";
-import { benchLog } from "./workbench.ts";
+import { benchLedger, benchLog } from "./workbench.ts";
 
 /** Before this many records, functions are still being compiled, and allocate other amounts. */
 const WARM_UP = 30_000;
@@ -34,6 +34,7 @@ const common = {
 } as const;
 const deps = ({ kafka, producer }: Straight) => ({
   ...{ kafka, producer, clock: systemClock, log: benchLog, metrics: createMetrics() },
+  ledger: benchLedger(producer, topics),
   onFatal: (error: Error) => {
     throw error;
   },

@@ -2,12 +2,14 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Clock, systemClock } from "../src/base/runtime/clock.ts";
 import { createLog } from "../src/base/telemetry/log.ts";
 import type { DestinationId } from "../src/domain/ids.ts";
 import type { OutgoingRecord } from "../src/domain/record.ts";
-import { groupNames, topicNames } from "../src/domain/topics.ts";
+import { groupNames, type TopicNames, topicNames } from "../src/domain/topics.ts";
 import { createKafka } from "../src/kafka/kafka.ts";
 import type { Kafka, Producer } from "../src/kafka/port.ts";
+import { ProcessLedger } from "../src/router/ledger/stage-ledger.ts";
 import { type Program, type ProgramOptions, startProgram } from "./program.ts";
 import { callRecord } from "./work.ts";
 
@@ -19,7 +21,7 @@ const READ_BYTES = 1_024 * 1_024;
 export const benchLog = createLog("warn");
 
 /** The caller closes it. */
-export function benchKafka(brokers: string): Kafka {
+export function benchKafka(brokers: string, clock: Clock = systemClock): Kafka {
   return createKafka(
     {
       brokers: brokers.split(","),
@@ -30,7 +32,13 @@ export function benchKafka(brokers: string): Kafka {
       recordMaxBytes: () => 1_024 * 1_024,
     },
     benchLog,
+    clock,
   );
+}
+
+/** The ledger of a process that is a contestant. */
+export function benchLedger(producer: Producer, topics: TopicNames): ProcessLedger {
+  return new ProcessLedger(producer, topics.ledger, randomUUID());
 }
 
 interface TopicOptions {

@@ -157,8 +157,9 @@ class WaitingPartition {
     if (due.length === 0) return Promise.resolve();
     const sent = this.#work.write(due).then((outcomes) => {
       for (const [at, { waiting }] of due.entries()) {
-        this.#tally(waiting, outcomes[at]);
-        if (isInFlight) this.#finish(waiting);
+        const outcome = outcomes[at];
+        if (isInFlight) this.#finish(waiting, outcome);
+        else if (outcome !== undefined) this.#tally(waiting, [outcome]);
       }
       this.#sending.delete(own);
     });
@@ -179,17 +180,18 @@ class WaitingPartition {
     return true;
   }
 
-  /** Its outcome may have been counted earlier, when it was released early. */
-  #finish(waiting: DelayedRecord): void {
-    this.#tally(waiting, "in");
+  /** @param outcome absent if it was counted earlier, when the record was released early. */
+  #finish(waiting: DelayedRecord, outcome?: Outcome): void {
+    this.#tally(waiting, outcome === undefined ? ["in"] : ["in", outcome]);
     this.#partition.finish(waiting.record.offset);
   }
 
-  #tally({ record }: DelayedRecord, outcome: Outcome | undefined): void {
+  #tally({ record }: DelayedRecord, outcomes: readonly Outcome[]): void {
     const { book } = this.#partition;
-    if (book === undefined || outcome === undefined) return;
+    if (book === undefined) return;
     const delivery = talliedDelivery(record);
-    book.add(delivery.destination, outcome, deliveryIdentity(delivery));
+    const identity = deliveryIdentity(delivery);
+    for (const outcome of outcomes) book.add(delivery.destination, outcome, identity);
   }
 
   #extract(holds: (waiting: DelayedRecord) => boolean): readonly DelayedRecord[] {

@@ -29,11 +29,11 @@ export function tallyRouted(book: Tallies, routed: Routed, { instead }: Pick<Wri
   }
   const { identity, records, routes, ruled } = routed;
   book.add("", "in", identity);
-  for (const [at, { destination }] of routes.entries()) {
+  routes.forEach(({ destination }, at) => {
     const written = records[at];
     const other = written === undefined ? undefined : instead.get(written);
     book.add(destination, other ?? "queued", identity);
-  }
+  });
   for (const { route, reason } of ruled?.skipped ?? []) {
     book.add(route.destination, `skipped:${reason}`, identity);
   }
