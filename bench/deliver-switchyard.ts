@@ -2,7 +2,7 @@
  * Switchyard's deliver stage as a contestant of `bench deliver`: the real stage with a real Kafka and
  * real sockets. Accepted calls are counted.
  *
- *   node bench/deliver-switchyard.ts <in flight> <units> <warm-up units> <url> <brokers> <topic prefix> <log level> [proxy]
+ *   node bench/deliver-switchyard.ts <in flight> <units> <warm-up units> <url> <brokers> <topic prefix> <log level> [proxy|audited]
  */
 
 import { systemClock } from "../src/base/runtime/clock.ts";
@@ -16,11 +16,13 @@ import { createHttp } from "../src/router/destinations/webhook/http.ts";
 import { webhookTransport } from "../src/router/destinations/webhook/transport.ts";
 import { createMeter } from "./measure.ts";
 import { benchDestination } from "./work.ts";
-import { benchKafka } from "./workbench.ts";
+import { benchKafka, benchLedger } from "./workbench.ts";
 
 const [inFlight = "", units = "", warmUp = "", url = "", brokers = "", prefix = "", level = ""] =
   process.argv.slice(2);
-const proxy = process.argv[9] ?? null;
+const [more = null] = process.argv.slice(9);
+const isAudited = more === "audited";
+const proxy = isAudited ? null : more;
 const warmUpUnits = Number(warmUp);
 const total = Number(units) + warmUpUnits;
 
@@ -43,10 +45,12 @@ let marked: number | null = null;
 const log = createLog(level as LogLevel, { write: () => undefined });
 const deps = { kafka, clock: systemClock, log, metrics: createMetrics() };
 const topics = topicNames(prefix);
+const ledger = isAudited ? { ledger: benchLedger(producer, topics) } : {};
 
 const stage = await startDeliver(
   {
     ...deps,
+    ...ledger,
     producer,
     transport: webhookTransport({
       update: (egress) => http.update(egress),

@@ -11,7 +11,7 @@
 
 import { forwardProxy } from "../test/support/servers/forward-proxy.ts";
 import { type Contestant, markdown, measureContestants, type Summary } from "./measure.ts";
-import { startReceiver } from "./receiver.ts";
+import { type Receiver, startReceiver } from "./receiver.ts";
 import { benchDelivery } from "./work.ts";
 import { Workbench } from "./workbench.ts";
 
@@ -22,29 +22,35 @@ const REQUESTS = 60_000;
 
 export async function benchDeliver(brokers: string, rounds: number): Promise<string> {
   await using bench = new Workbench(brokers);
-  const topic = bench.deliveries("d1");
-  await bench.create([topic]);
-  await bench.createForDeliver("d1");
-  await bench.fill(WARM_UP + REQUESTS, (number) => benchDelivery(topic, 0, number));
   using receiver = await startReceiver();
-  const work = [IN_FLIGHT, REQUESTS, WARM_UP, receiver.url].map(String);
+  const { work, ours, reset } = await prepareDeliver(bench, receiver);
   await using proxy = await forwardProxy();
-  const ours = (level: string, through?: string): Contestant => ({
-    name: `Switchyard, log level ${level}${through === undefined ? "" : ", through a proxy"}`,
-    argv: [
-      ...["bench/deliver-switchyard.ts", ...work, brokers, bench.topics.prefix, level],
-      ...(through === undefined ? [] : [through]),
-    ],
-  });
   const ceiling = { name: "undici.request", argv: ["bench/deliver-ceiling.ts", ...work] };
   const flagged = { ...ceiling, name: "undici.request with our V8 flags" };
   const contestants = [{ ...ceiling, nodeFlags: [] }, flagged, ours("warn"), ours("info")];
-  contestants.push(ours("warn", proxy.url));
+  contestants.push(ours("warn", "through a proxy", proxy.url));
+  return table(await measureContestants(contestants, rounds, reset));
+}
+
+/** Writes the deliveries, and returns the contestants. */
+export async function prepareDeliver(bench: Workbench, receiver: Receiver) {
+  const topic = bench.deliveries("d1");
+  await bench.create([topic, bench.topics.ledger]);
+  await bench.createForDeliver("d1");
+  await bench.fill(WARM_UP + REQUESTS, (number) => benchDelivery(topic, 0, number));
+  const work = [IN_FLIGHT, REQUESTS, WARM_UP, receiver.url].map(String);
+  const ours = (level: string, how?: string, argument = how): Contestant => ({
+    name: `Switchyard, log level ${level}${how === undefined ? "" : `, ${how}`}`,
+    argv: [
+      ...["bench/deliver-switchyard.ts", ...work, bench.brokers, bench.topics.prefix, level],
+      ...(argument === undefined ? [] : [argument]),
+    ],
+  });
   const reset = async () => {
     await receiver.reset();
     await bench.forgetGroups([`${bench.topics.prefix}deliver.d1`, topic]);
   };
-  return table(await measureContestants(contestants, rounds, reset));
+  return { work, ours, reset };
 }
 
 function table(summaries: readonly Summary[]): string {

@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 import { startKafka } from "../tools/kafka/start.ts";
 import { benchAgainst, presentCommit } from "./against.ts";
 import { benchAudience } from "./audience.ts";
+import { benchAudit } from "./audit.ts";
 import { benchCluster } from "./cluster.ts";
 import { benchDeliver } from "./deliver.ts";
 import { benchDestinations, benchDestinationsCluster } from "./destinations.ts";
@@ -88,6 +89,12 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "one million suppressed users: memory, start and lookups, and the time until the last attempt",
     minutes: 2,
     run: benchSuppression,
+  },
+  audit: {
+    says: "CPU of route and deliver with a ledger, audits of a day, and of calls that are missing",
+    minutes: 8,
+    rounds: 10,
+    run: benchAudit,
   },
   isolation: {
     says: "how a failing destination affects the p99 of nine others, for six kinds of failure",

@@ -144,7 +144,8 @@ export function memoryMb(pid: number, name: "VmRSS" | "VmHWM"): number {
   return Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(text)?.[1]) / 1_024;
 }
 
-function configuration(
+/** The settings of a configuration file. */
+export function configuration(
   options: ProgramOptions,
   directory: string,
   port: number,

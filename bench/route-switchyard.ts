@@ -1,7 +1,7 @@
 /**
  * Switchyard's route stage as a contestant of `bench route`: the real stage with a real Kafka.
  *
- *   node bench/route-switchyard.ts <brokers> <copies> <warm-up copies> <topic prefix>
+ *   node bench/route-switchyard.ts <brokers> <copies> <warm-up copies> <topic prefix> [audited]
  */
 
 import { systemClock } from "../src/base/runtime/clock.ts";
@@ -13,11 +13,12 @@ import { startRoute } from "../src/router/route/stage.ts";
 import { aSource } from "../test/support/build/calls.ts";
 import { createMeter } from "./measure.ts";
 import { benchTopicDestinations } from "./work.ts";
-import { benchKafka, benchLog } from "./workbench.ts";
+import { benchKafka, benchLedger, benchLog } from "./workbench.ts";
 
-const [brokers = "", copies = "", warmUp = "", prefix = ""] = process.argv.slice(2);
+const [brokers = "", copies = "", warmUp = "", prefix = "", audited] = process.argv.slice(2);
 const warmUpCopies = Number(warmUp);
 const allCopies = warmUpCopies + Number(copies);
+const topics = topicNames(prefix);
 
 const kafka = benchKafka(brokers);
 const meter = createMeter();
@@ -49,9 +50,11 @@ const stage = await startRoute(
     log: benchLog,
     metrics: createMetrics(),
     onFatal: finished.reject,
+    // Its records are not counted as copies.
+    ...(audited === undefined ? {} : { ledger: benchLedger(inner, topics) }),
   },
   {
-    topics: topicNames(prefix),
+    topics,
     groups: groupNames(prefix),
     sources: [
       aSource(

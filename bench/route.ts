@@ -6,12 +6,12 @@
  * CPU divided by that of the loop. Smaller is better; the goal in (a) is at most 0.45.
  */
 
-import { markdown, measureContestants } from "./measure.ts";
+import { type Contestant, markdown, measureContestants } from "./measure.ts";
 import { callRecord, DESTINATIONS, idOf, twoOnAverage } from "./work.ts";
 import { Workbench } from "./workbench.ts";
 
 const CALLS = 60_000;
-const SPREADS = [
+export const SPREADS = [
   { title: "(a) all five", copiesPerCall: 5, namesOf: () => null },
   { title: "(b) two on average", copiesPerCall: 2, namesOf: twoOnAverage },
 ] as const;
@@ -22,29 +22,39 @@ export async function benchRoute(brokers: string, rounds: number): Promise<strin
   return markdown(rows);
 }
 
+/** Writes the calls, and returns the contestants. */
+export async function prepareRoute(
+  bench: Workbench,
+  { copiesPerCall, namesOf }: Omit<(typeof SPREADS)[number], "title">,
+) {
+  const { calls, deadLetters, ledger, prefix } = bench.topics;
+  const destinations = Array.from({ length: DESTINATIONS }, (_, at) => bench.deliveries(idOf(at)));
+  await bench.create([calls, ...destinations, deadLetters, ledger]);
+  await bench.fill(CALLS, (number) => callRecord(calls, number, namesOf(number)));
+  const copies = CALLS * copiesPerCall;
+  const warmUp = Math.floor(copies / 4);
+  const work = [bench.brokers, `${copies - warmUp}`, `${warmUp}`];
+  const yardstick: Contestant = {
+    name: "plain kafkajs loop",
+    argv: ["bench/route-yardstick.ts", ...work, calls, ...destinations],
+  };
+  const ours = (...more: readonly "audited"[]): Contestant => ({
+    name: ["Switchyard route", ...more].join(", "),
+    argv: ["bench/route-switchyard.ts", ...work, prefix, ...more],
+  });
+  // A consumer group continues where it stopped, so each turn needs a new group.
+  const reset = () => bench.forgetGroups([bench.groups.route, calls]);
+  return { yardstick, ours, reset };
+}
+
 async function measureSpread(
   brokers: string,
   { title, copiesPerCall, namesOf }: (typeof SPREADS)[number],
   rounds: number,
 ) {
   await using bench = new Workbench(brokers);
-  const { calls, deadLetters, prefix } = bench.topics;
-  const destinations = Array.from({ length: DESTINATIONS }, (_, at) => bench.deliveries(idOf(at)));
-  await bench.create([calls, ...destinations, deadLetters]);
-  await bench.fill(CALLS, (number) => callRecord(calls, number, namesOf(number)));
-  const copies = CALLS * copiesPerCall;
-  const warmUp = Math.floor(copies / 4);
-  const work = [brokers, `${copies - warmUp}`, `${warmUp}`];
-  const contestants = [
-    {
-      name: "plain kafkajs loop",
-      argv: ["bench/route-yardstick.ts", ...work, calls, ...destinations],
-    },
-    { name: "Switchyard route", argv: ["bench/route-switchyard.ts", ...work, prefix] },
-  ];
-  // A consumer group continues where it stopped, so each turn needs a new group.
-  const reset = () => bench.forgetGroups([bench.groups.route, calls]);
-  const summaries = await measureContestants(contestants, rounds, reset);
+  const { yardstick, ours, reset } = await prepareRoute(bench, { copiesPerCall, namesOf });
+  const summaries = await measureContestants([yardstick, ours()], rounds, reset);
   const loop = summaries[0]?.cpuMsPerThousand ?? Number.NaN;
   return summaries.map(({ name, cpuMsPerThousand, unitsPerSecond, rssMaxMb }) => ({
     "calls go to": title,
