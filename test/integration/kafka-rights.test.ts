@@ -47,6 +47,9 @@ interface Ports {
   readonly page?: number;
 }
 
+/** The calls of the test, which were received less than two minutes ago. */
+const TO_THE_END = ["--since", "1h", "--until", new Date(Date.now() + 3_600_000).toISOString()];
+
 /** Writes the configuration file of a process that authenticates as the role. */
 function fileOf(role: RoleName, ports: Ports) {
   const webhook = (id: string) => ({
@@ -254,6 +257,14 @@ describe.skipIf(JAVA === null)("a broker with an authorizer (needs Java)", () =>
     await expect.poll(() => bodiesAt("/reject").length).toBeGreaterThan(before);
     expect(await command("status", ["status", "--json"])).toBe(0);
     expect(await command("timeline", ["timeline", "m-1"])).toBe(0);
+    const sums = [
+      "audit",
+      "--since",
+      "1h",
+      "--until",
+      new Date(Date.now() + 3_600_000).toISOString(),
+    ];
+    expect(await command("audit", ["audit", ...TO_THE_END])).toBe(0);
 
     await pauseAndResume(deliverAdmin);
     await actInAllWays(page);
@@ -302,6 +313,7 @@ test("every role has been tried", () => {
     "control",
     "replay",
     "timeline",
+    "audit",
     "skip-corrupt-batch",
   ]);
 });
