@@ -45,12 +45,12 @@ test.each([
 test("topics are planned, created and then as planned; calls are published into them", async () => {
   expect(await switchyard(["topics"])).toMatchObject({
     status: 1,
-    out: expect.stringContaining("11 topics to create"),
+    out: expect.stringContaining("12 topics to create"),
   });
   expect(await switchyard(["topics", "--apply"])).toMatchObject({ status: 0, err: "" });
   expect(await switchyard(["topics"])).toMatchObject({
     status: 0,
-    out: "All 11 topics are as planned; nothing to create or change.\n",
+    out: "All 12 topics are as planned; nothing to create or change.\n",
   });
 
   await kafka.admin.alterConfig(`${prefix}calls`, { "retention.ms": "3600000" });
