@@ -136,6 +136,8 @@ export class MemoryConsumer implements Consumer, Member {
     if (this.#stopping !== null) return;
     const missing = this.topics.find((topic) => this.#broker.topics.find(topic) === undefined);
     this.#broker.network.toBroker(this.party, () => {
+      // The request was overtaken by the request to leave. A coordinator would remove this member soon.
+      if (this.#stopping !== null) return;
       if (missing === undefined) this.#group.join(this, this.#ignoredUpTo);
       else this.#broker.network.toClient(this.party, () => this.crash(noTopic(missing)));
     });
@@ -163,7 +165,8 @@ export class MemoryConsumer implements Consumer, Member {
       ...at,
       topicId: () => topic.id,
       finish: (offset) => this.#finish(owned, offset),
-      isOurs: () => Promise.resolve(!owned.isFenced),
+      // A member that was removed may not have noticed yet.
+      isOurs: () => Promise.resolve(!owned.isFenced && this.#group.members().includes(this)),
       hold: (offset) => {
         owned.hold(offset);
         this.#commitSoon();
