@@ -109,7 +109,9 @@ export class Books {
     const writer = writerOf(record.group, this.#groups);
     if (writer === null) return;
     this.records += 1;
-    this.written = { fromMs: this.written?.fromMs ?? atMs, toMs: atMs };
+    // The partitions of the ledger are read in parallel.
+    const { fromMs, toMs } = this.written ?? { fromMs: atMs, toMs: atMs };
+    this.written = { fromMs: Math.min(fromMs, atMs), toMs: Math.max(toMs, atMs) };
     this.#addSums(writer, record.tallies, atMs);
     for (const processed of record.read) this.#process(record, processed, atMs);
     if (writer === "replay") this.#own(record.group, record, false, atMs);

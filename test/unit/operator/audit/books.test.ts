@@ -141,3 +141,12 @@ test("sums are kept by writer, and only those of the audited bins", () => {
     { writer: "deliver", bin: 10, destination: "crm", outcome: "in", count: 1, fromMs: 1, toMs: 1 },
   ]);
 });
+
+test("the first and the last ledger record are those by time, although partitions are read in parallel", () => {
+  const books = new Books(groups, bins);
+  for (const [number, atMs] of [5, 2, 7, 3].entries()) {
+    const tallies = new Tallies();
+    books.add({ group: "route", process: "a", number, read: [], isLast: false, tallies }, atMs);
+  }
+  expect(books.written).toEqual({ fromMs: 2, toMs: 7 });
+});
