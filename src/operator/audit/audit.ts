@@ -180,7 +180,7 @@ class Auditor {
   }
 
   async #readHoles(partition: WindowPartition): Promise<void> {
-    const { audited, holes, first, committed } = partition;
+    const { audited, holes, first, end, committed } = partition;
     let left = OPEN_MAX;
     const take = (record: IncomingRecord) => {
       const { hop } = audited;
@@ -188,6 +188,7 @@ class Auditor {
       const { bin } = found.identity;
       if (left > 0) this.#keepOpen(hop, record);
       left -= 1;
+      if (record.offset >= end) return;
       if (hop !== null) this.#balances.addRecord(hop, found.destination, found.identity, 1);
       if (bin < this.#bins.first || bin >= this.#bins.end) return;
       if (hop !== null && !this.#audited.has(found.destination)) return;
@@ -199,8 +200,9 @@ class Auditor {
     });
     if (audited.hop !== null) return;
     for (const [from, to] of holes) {
-      const end = Math.min(to, first);
-      if (from < end) this.#passedOver(partition, from, end, "were deleted before they were read");
+      const until = Math.min(to, first);
+      if (from < until)
+        this.#passedOver(partition, from, until, "were deleted before they were read");
     }
   }
 

@@ -6,6 +6,9 @@
  *   more, because records were deleted  the sum of all that is missing follows from the balance. Up to three are found,
  *     after they had been processed,    and more are counted
  *     or the topic was recreated
+ *
+ * If the input of the writer was deleted, or the topic does not have the deliveries of other writers any more, its content
+ * cannot be told from what is too many. Then, the balance alone shows which few are missing and too many (`byBalance`).
  */
 
 import { Sum } from "../../router/ledger/tallies.ts";
@@ -46,4 +49,38 @@ function isSumOf(all: readonly Absent<Hash>[], sum: Sum): boolean {
   left.addAll(sum);
   for (const { rest } of all) left.addAll(rest, -1);
   return left.isZero;
+}
+
+/** If a balance is made of one delivery that is missing and others that are too many, it is searched up to this limit. */
+const PAIRS_MAX = 10_000_000;
+
+export interface Explained<Item, Other> {
+  readonly missing: readonly Item[];
+  readonly tooMany: readonly Other[];
+}
+
+/**
+ * Finds a few that are missing, a few that are too many, or one that is too many while others are missing.
+ *
+ * @param balance content minus what was written.
+ */
+export function byBalance<Item extends Hash, Other extends Hash>(
+  balance: Sum,
+  absent: readonly Item[],
+  spare: readonly Other[],
+): Explained<Item, Other> | null {
+  const wanted = new Sum();
+  wanted.addAll(balance, -1);
+  const missing = findSubset(absent, wanted);
+  if (missing !== null) return { missing, tooMany: [] };
+  const tooMany = findSubset(spare, balance);
+  if (tooMany !== null) return { missing: [], tooMany };
+  if (absent.length * spare.length > PAIRS_MAX) return null;
+  for (const each of spare) {
+    wanted.add(each);
+    const found = findSubset(absent, wanted);
+    if (found !== null) return { missing: found, tooMany: [each] };
+    wanted.remove(each);
+  }
+  return null;
 }

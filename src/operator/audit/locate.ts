@@ -31,7 +31,7 @@ import type { LedgerRecord } from "../../router/ledger/ledger-record.ts";
 import { Sum } from "../../router/ledger/tallies.ts";
 import { eachInParallel } from "../connect/partition-ranges.ts";
 import { type Interval, writerOf } from "./books.ts";
-import { findMissing } from "./find-missing.ts";
+import { byBalance, findMissing } from "./find-missing.ts";
 import { findSubset, type Hash, keyOf, sumOf } from "./find-subset.ts";
 import type { Balance, HopName } from "./hops.ts";
 import { identifiedCall, identifiedDelivery } from "./identities.ts";
@@ -99,8 +99,17 @@ export async function locate(
   const spare = await readSpare(source, window, balance, content);
   const inInput = open.get(hop.name);
   const excuses = excusesOf(spare, ownerChanges(source, window, balance), inInput);
-  const tooMany = tooManyOf(spare, others, excuses);
-  const { missing, unnamed } = findMissing(entries, missingSum(balance, tooMany));
+  const assigned = tooManyOf(spare, others, excuses);
+  const found = findMissing(entries, missingSum(balance, assigned));
+  // If some of each are left, they may be the same deliveries, whose input was deleted.
+  const isClear = assigned !== null && (assigned.length === 0 || found.unnamed === 0);
+  const absent = entries.flatMap(({ candidates }) => candidates);
+  const explained = isClear ? null : byBalance(balance, absent, spare);
+  const tooMany = explained?.tooMany ?? (isClear ? assigned : null);
+  const surplus = Math.max(0, spare.length - others.count);
+  // More cannot be missing: the content was deleted.
+  const isMore = tooMany === null && found.missing.length > surplus - balance.count;
+  const { missing } = explained ?? (isMore ? NOTHING : found);
   const findings: Finding[] = [];
   for (const { place, atMs } of missing) {
     const at = new Date(atMs).toISOString();
@@ -109,16 +118,19 @@ export async function locate(
     findings.push({ kind: "missing", messageId, destination, place, atMs, last });
   }
   if (tooMany === null) {
-    const surplus = spare.length - others.count;
-    const excused = withExcuse(spare, excuses).excused.slice(0, Math.max(0, surplus));
+    const excused = withExcuse(spare, excuses).excused.slice(0, surplus);
+    const rest = balance.count + missing.length - excused.length;
     // If the number is right, and the sum is not, one is missing and another one is extra.
-    const unsure = surplus === 0 ? 2 : Math.abs(surplus - excused.length);
-    return { findings, unnamed: unnamed + unsure, ...countedBy(excused, inInput) };
+    const unnamed = rest === 0 ? 2 : Math.abs(rest);
+    return { findings, unnamed, ...countedBy(excused, inInput) };
   }
   const { excused, others: named } = withExcuse(tooMany, excuses);
   findings.push(...named.map((each) => findingOf(each, destination)));
+  const unnamed = explained === null ? found.unnamed : 0;
   return { findings, unnamed, ...countedBy(excused, inInput) };
 }
+
+const NOTHING = { missing: [] } as const;
 
 function countedBy(
   excused: readonly Spare[],

@@ -6,7 +6,9 @@
  *                                      below a committed one must be in the ledger
  *   2  the ledger, to its end          what is written to a topic later is only found as a record
  *   3  the ends of all topics          a topic then contains everything that is in the ledger
- *   4  records whose offsets are not   they wait, are being processed, or were never processed
+ *   4  these ends once more            what is below the first ends may have been made from records that were written
+ *                                      between the two: they are input in progress, and are not compared
+ *   5  records whose offsets are not   they wait, are being processed, or were never processed
  *      in the ledger
  */
 
@@ -57,7 +59,7 @@ export interface WindowPartition extends PartitionPlace {
   /** The first offset that still exists, and the end. */
   readonly first: number;
   readonly end: number;
-  /** Offsets that are not in the ledger. */
+  /** Offsets that are not in the ledger. From `end` on, they are only input in progress. */
   readonly holes: readonly OffsetRange[];
   readonly committed: number;
 }
@@ -96,17 +98,20 @@ export async function readWindow(source: AuditSource, bins: Bins, fromMs: number
   const reachesBack = await readLedger(source, ledger, whole, add);
   const ids = await admin.topicIds(names);
   const offsets = await admin.offsetsOf(names);
+  const laterOffsets = await admin.offsetsOf(names);
   const partitions: WindowPartition[] = [];
   await eachInParallel(topics, async (audited) => {
     const { topic, group } = audited;
     const starts = await admin.offsetsAt(topic, sinceMs);
     const own = committed.get(group)?.get(topic) ?? [];
+    const later = laterOffsets.get(topic) ?? [];
     for (const each of offsets.get(topic) ?? []) {
       const { partition, first, end } = each;
+      const { end: laterEnd } = later.find((other) => other.partition === partition) ?? each;
       const at = (all: readonly { partition: number; offset: number }[]) =>
         all.find((other) => other.partition === partition)?.offset ?? 0;
       const booked = books.partitionOf({ topic, partition }, ids.get(topic) ?? "");
-      const holes = holesOf(each, at(starts), booked);
+      const holes = holesOf(laterEnd, at(starts), booked);
       const offsets = { first, end, holes, committed: at(own) };
       partitions.push({ topic, partition, audited, booked, ...offsets });
     }
@@ -116,7 +121,7 @@ export async function readWindow(source: AuditSource, bins: Bins, fromMs: number
 
 /** Offsets below the first one in the ledger belong to earlier calls, unless they are in the window. */
 function holesOf(
-  { end }: PartitionOffsets,
+  end: number,
   start: number,
   booked: BookedPartition | null,
 ): readonly OffsetRange[] {

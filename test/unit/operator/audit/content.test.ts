@@ -1,9 +1,11 @@
-// Records that were deleted after they had been processed are not missing. Those that were deleted unread are.
+// What a topic contains when it is audited: records that were deleted after they had been processed are not missing,
+// unlike those that were deleted unread; and those whose call is on its way are not extra.
 
 import { expect, test } from "vitest";
 import { DELIVERY_HEADER } from "../../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
 import { groupNames, topicNames } from "../../../../src/domain/topics.ts";
+import type { Kafka } from "../../../../src/kafka/port.ts";
 import { type AuditReport, audit } from "../../../../src/operator/audit/audit.ts";
 import { ledgerRecord } from "../../../../src/router/ledger/ledger-record.ts";
 import { identityOf, type Outcome, Tallies } from "../../../../src/router/ledger/tallies.ts";
@@ -58,9 +60,10 @@ class World {
     this.cluster.append({ topic: QUEUE, key: null, value: Buffer.from("{}"), headers });
   }
 
-  async audit(): Promise<AuditReport> {
+  /** @param kafka what the audit reads, by default the cluster. */
+  async audit(kafka: Pick<Kafka, "admin" | "read"> = this.kafka): Promise<AuditReport> {
     const { signal } = new AbortController();
-    const source = { kafka: this.kafka, topics, groups, destinations: [CRM], signal };
+    const source = { kafka, topics, groups, destinations: [CRM], signal };
     const period = { fromMs: 0, toMs: this.startedAtMs + 1_200_000 };
     let report: AuditReport | null = null;
     const auditing = audit({ ...source, onRead: () => undefined }, period).then((done) => {
@@ -97,11 +100,57 @@ test("if more are missing than can be told from those that were processed, they 
   expect(report.unnamed).toEqual([expect.stringMatching(/^crm: 10 deliveries /)]);
 });
 
+test("if the records from which deliveries were made are deleted, one that is extra is still named", async () => {
+  const world = new World(0);
+  world.cluster.skipOffsets(topics.calls, 0, 5);
+  world.processed(groups.route, topics.calls, 5, { in: 5, queued: 5 });
+  for (const number of [1, 2, 3, 4, 5, 9]) world.queued(number);
+  const report = await world.audit();
+  expect(missing(report)).toEqual(["extra m9"]);
+  expect(report.unnamed).toEqual([]);
+});
+
+test("if the topic does not have what others wrote any more, one that is missing is still named", async () => {
+  const world = new World(4);
+  world.processed(groups.route, topics.calls, 4, { in: 4, queued: 4 });
+  world.processed(groups.delay("10s"), topics.delays(10_000), 3, { queued: 3 });
+  world.cluster.skipOffsets(QUEUE, 0, 7);
+  world.processed(groups.deliver(CRM), QUEUE, 6, { in: 3, delivered: 3 });
+  world.processed(groups.deliver(CRM), QUEUE, 6, { in: 3, delivered: 3 });
+  const report = await world.audit();
+  expect(missing(report)).toEqual(["missing m4"]);
+  expect(report.unnamed).toEqual([]);
+});
+
 test("if all of them had been processed, nothing is missing", async () => {
   const world = new World(3);
   world.processed(groups.route, topics.calls, 3, { in: 3, queued: 3 });
   world.cluster.skipOffsets(QUEUE, 0, 3);
   world.processed(groups.deliver(CRM), QUEUE, 3, { in: 3, delivered: 3 });
   const report = await world.audit();
+  expect([missing(report), report.unnamed]).toEqual([[], []]);
+});
+
+test("a delivery whose call was written after the end of calls had been read is not extra", async () => {
+  const world = new World(2);
+  world.processed(groups.route, topics.calls, 1, { in: 1, queued: 1 });
+  world.queued(1);
+  world.queued(2);
+  const { admin } = world.kafka;
+  let reads = 0;
+  const ends = async (names: readonly string[]) => {
+    const found = new Map(await admin.offsetsOf(names));
+    reads += 1;
+    if (reads === 1) found.set(topics.calls, [{ partition: 0, first: 0, end: 1 }]);
+    return found;
+  };
+  const hastyAdmin = new Proxy(admin, {
+    get: (_, name) => {
+      const value: unknown = Reflect.get(admin, name, admin);
+      if (name === "offsetsOf") return ends;
+      return typeof value === "function" ? value.bind(admin) : value;
+    },
+  });
+  const report = await world.audit({ admin: hastyAdmin, read: (range) => world.kafka.read(range) });
   expect([missing(report), report.unnamed]).toEqual([[], []]);
 });
