@@ -45,7 +45,7 @@ async function costOfRoute(brokers: string, rounds: number) {
   const [spread] = SPREADS;
   const { ours, reset } = await prepareRoute(bench, spread);
   const contestants = [ours(), ours("audited")];
-  return costOf("route", { contestants, reset, rounds, units: spread.copiesPerCall });
+  return await costOf("route", { contestants, reset, rounds, units: spread.copiesPerCall });
 }
 
 async function costOfDeliver(brokers: string, rounds: number) {
@@ -53,7 +53,7 @@ async function costOfDeliver(brokers: string, rounds: number) {
   using receiver = await startReceiver();
   const { ours, reset } = await prepareDeliver(bench, receiver);
   const contestants = [ours("warn"), ours("warn", "audited")];
-  return costOf("deliver", { contestants, reset, rounds, units: 1 });
+  return await costOf("deliver", { contestants, reset, rounds, units: 1 });
 }
 
 interface Cost {
