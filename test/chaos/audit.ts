@@ -91,7 +91,7 @@ export function auditViolations(end: AuditEnd, expected: AuditExpected): readonl
       : [`exit status ${status}, closes: ${output.closes}`]),
     ...wrongFindings(output, expected, lossy),
     ...[...output.unnamed, ...output.unknown].filter((each) => !isExcused(each, lossy)),
-    ...(expected.settled === null ? [] : openAtTheEnd(output, expected.settled, lossy)),
+    ...(expected.settled === null ? [] : openAtTheEnd(output, expected, expected.settled, lossy)),
   ];
   return found.map((says) => `audit: ${says}`);
 }
@@ -122,6 +122,7 @@ function isExcused(sentence: string, lossy: ReadonlySet<string>): boolean {
 
 function openAtTheEnd(
   { calls, destinations }: AuditOutput,
+  { injected }: AuditExpected,
   settled: NonNullable<AuditExpected["settled"]>,
   lossy: ReadonlySet<string>,
 ): readonly string[] {
@@ -137,7 +138,9 @@ function openAtTheEnd(
       found.push(`${queued} queued and ${awaitingRetry} awaiting retry for ${destination}`);
     }
     const ended = delivered + suppressed + total(each.deadLettered) + total(each.skipped);
-    if (ended < settled.calls && !lossy.has(destination)) {
+    const isGone = (one: (typeof injected)[number]) =>
+      one.kind === "missing" && one.destination === destination;
+    if (ended + injected.filter(isGone).length < settled.calls && !lossy.has(destination)) {
       found.push(`${ended} deliveries for ${destination} ended, of ${settled.calls} calls`);
     }
   }

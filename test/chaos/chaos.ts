@@ -16,6 +16,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Kafka } from "../../src/kafka/port.ts";
 import type { Batch } from "../../src/router/destinations/webhook/settings.ts";
+import { ClusterLook } from "../../tools/kafka/cluster-look.ts";
 import { createPrng, type Prng } from "../support/clock/prng.ts";
 import { forwardProxy } from "../support/servers/forward-proxy.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
@@ -59,6 +60,13 @@ import {
 import { watchStalls } from "./stalls.ts";
 import { type StarvationWatch, watchStarvation } from "./starvation.ts";
 import { oneBroker, threeBrokers } from "./surroundings.ts";
+import {
+  isStranger,
+  TAMPERED_LAYOUT,
+  TAMPERING_KINDS,
+  type TamperWorld,
+  tamper,
+} from "./tampering.ts";
 import type { Exposure, Loss } from "./violation.ts";
 
 /** Responses are chosen by path, and the paths depend on the receiver's address, so they are set later. */
@@ -127,6 +135,8 @@ export interface ChaosOptions {
   readonly plan: readonly (readonly string[])[];
   /** Called before each round. If it returns false, the rounds end. By default, they do not end early. */
   readonly mayBegin?: () => boolean;
+  /** By default false. If true, the plan may have tampering, and each stage has a program of its own. */
+  readonly isTampered?: boolean;
   /** By default 1. With 3, the plan may have faults of clusters. */
   readonly brokers?: 1 | 3;
   /** Called with a line for each step. */
@@ -138,7 +148,7 @@ export interface ChaosResult extends Judgement {
 }
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
-  const { seed, say, brokers = 1 } = options;
+  const { seed, say, brokers = 1, isTampered = false } = options;
   const random = createPrng(seed);
   const directory = mkdtempSync(join(tmpdir(), "switchyard-chaos-"));
   await using stack = new AsyncDisposableStack();
@@ -154,8 +164,10 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const tempers = createTempers(seed, random.fork());
   let journal: Journal | null = null;
   const canaries = new Canaries();
-  const requested = (each: ReceivedRequest) =>
-    isCanary(each.messageId) ? canaries.requested(each) : journal?.requested(each);
+  const requested = (each: ReceivedRequest) => {
+    if (isCanary(each.messageId)) canaries.requested(each);
+    else if (!isStranger(each.messageId)) journal?.requested(each);
+  };
   const receiver = stack.use(await startReceiver(tempers.reply, requested));
   const all = destinations(receiver.baseUrl, brokers);
   tempers.learn(all);
@@ -167,7 +179,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   );
   const forward = { proxy: stack.use(await forwardProxy()), outages: [] as Exposure[] };
   const config = configuration(all, receiver.baseUrl, forward.proxy.url, around.brokers);
-  const layout = random.pick(brokers === 1 ? LAYOUTS : CLUSTER_LAYOUTS);
+  const layouts = brokers === 1 ? LAYOUTS : CLUSTER_LAYOUTS;
+  const layout = isTampered ? TAMPERED_LAYOUT : random.pick(layouts);
   say(`programs: ${layout.join(" | ")}`);
   const member = (name: string, stages: string, index: number) => {
     const proxy = around.proxies[index];
@@ -192,20 +205,22 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   stack.defer(() => kafka.close());
   const reader = new TopicReader(kafka, journal, all);
   const losses: Loss[] = [];
+  const tampered: AuditExpected["injected"][number][] = [];
   const consumed = consumedTopics(all).map(([topic]) => topic);
   const act = await actionsIn(around.cluster, world, {
-    ...{ reader, losses, consumed },
+    ...{ reader, losses, consumed, kafka, all, injected: tampered },
     setDoomed: tempers.setDoomed,
-    brokers: Promise.resolve(),
+    ...{ brokers: Promise.resolve(), tampering: Promise.resolve() },
+    look: new ClusterLook(around.brokers),
   });
   const injected = await live(world, act, { kafka, journal, canaries, starvation }, options);
   say("all is healed; waiting for the last deliveries");
   failures.push(...(await settle(world, reader)), ...canaries.violations(exposures));
   const audited = await runAudit(directory, config, startedAtMs);
-  failures.push(...auditViolations(audited, await expectedOf(kafka, journal, losses)));
+  failures.push(...auditViolations(audited, await expectedOf(kafka, journal, losses, tampered)));
   say(canaries.summary());
   const machine = { starvedMs: starvation.starvedMs, lastedMs: Date.now() - startedAtMs };
-  const circumstances = { exposures, losses, outages: forward.outages, stalls, machine };
+  const circumstances = { exposures, losses, outages: forward.outages, stalls, machine, tampered };
   const result = judge(journal, injected, circumstances, failures);
   if (result.broken.length > 0) return { ...result, logs: directory };
   stack.defer(() => rmSync(directory, { recursive: true, force: true }));
@@ -216,10 +231,11 @@ async function expectedOf(
   kafka: Kafka,
   journal: Journal,
   losses: readonly Loss[],
+  injected: AuditExpected["injected"],
 ): Promise<AuditExpected> {
   const ends = await kafka.admin.offsets(topics.calls);
   const records = ends.reduce((sum, { end }) => sum + end, 0);
-  return { injected: [], losses, settled: { records, calls: journal.calls.length } };
+  return { injected, losses, settled: { records, calls: journal.calls.length } };
 }
 
 interface Watched {
@@ -240,11 +256,14 @@ interface Actions {
 async function actionsIn(
   cluster: ClusterWorld["cluster"] | null,
   world: FaultWorld,
-  more: Omit<ClusterWorld, keyof FaultWorld | "cluster">,
+  more: Omit<ClusterWorld & TamperWorld, keyof FaultWorld | "cluster">,
 ): Promise<Actions> {
   if (cluster === null) {
     const mend = () => world.broker.restart();
-    return { inject: (kind) => inject(kind, world), isGraceful, mend };
+    const whole: TamperWorld = Object.assign(world, more);
+    const act = (kind: string) =>
+      TAMPERING_KINDS.includes(kind) ? tamper(kind, whole) : inject(kind, world);
+    return { inject: act, isGraceful, mend };
   }
   await cluster.look.create(topics.deliveries(LONELY), LONELY_REPLICAS);
   const whole: ClusterWorld = Object.assign(world, { ...more, cluster });

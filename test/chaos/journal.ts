@@ -10,6 +10,7 @@ import { type Entry, type Request, windowBegan } from "../support/worlds/ledger.
 import { isCanary } from "./canaries.ts";
 import type { ReceivedRequest } from "./receiver.ts";
 import { type ChaosDestination, RETRY_DELAYS_MS, topics } from "./setup.ts";
+import { isStranger } from "./tampering.ts";
 
 export interface ChaosRequest extends Request {
   readonly path: string;
@@ -86,7 +87,7 @@ export class Journal {
     const reason = texts[DEAD_LETTER_HEADER.reason] ?? null;
     const messageId = texts[DELIVERY_HEADER.messageId];
     const destination = texts[DELIVERY_HEADER.destination];
-    if (isCanary(messageId)) return;
+    if (isCanary(messageId) || isStranger(messageId)) return;
     if (messageId === undefined || destination === undefined) {
       this.#readPoison(record.key?.toString() ?? "", reason, place);
       return;

@@ -23,6 +23,11 @@ export interface Circumstances {
   readonly outages: readonly Exposure[];
   readonly stalls: readonly Stall[];
   readonly machine: { readonly starvedMs: number; readonly lastedMs: number };
+  /** Deliveries with which the run has tampered. Only the audit judges them. */
+  readonly tampered: readonly {
+    readonly messageId: string | null;
+    readonly destination: string | null;
+  }[];
 }
 
 /** Laws about the times of requests. If a stall during a request was at least this long, the law cannot be checked. */
@@ -37,16 +42,19 @@ const HISTORIES_MAX = 3;
 export function judge(
   journal: Journal,
   injected: readonly Injected[],
-  { exposures, losses, outages, stalls, machine }: Circumstances,
+  { exposures, losses, outages, stalls, machine, tampered }: Circumstances,
   failures: readonly string[],
 ): Judgement {
   const broken: Broken[] = [...failures, ...journal.strange, ...journal.unknown()].map((says) => ({
     entry: null,
     violation: { law: "run", says },
   }));
-  const deliveries = [...journal.deliveries()].map(
-    ([entry, destination]) => [entry, recipientOf(destination)] as const,
+  const names = new Set(
+    tampered.map(({ messageId, destination }) => `${messageId} ${destination}`),
   );
+  const deliveries = [...journal.deliveries()]
+    .filter(([{ messageId, destination }]) => !names.has(`${messageId} ${destination}`))
+    .map(([entry, destination]) => [entry, recipientOf(destination)] as const);
   const sentAtMs = new Map(journal.calls.map(({ messageId, atMs }) => [messageId, atMs]));
   const blurs = [...stalls, ...starvedTimes(exposures)];
   let excused = 0;

@@ -5,6 +5,7 @@
  *   npm run chaos -- --faults kill,freeze        only these faults
  *   npm run chaos -- audience --rounds 100       audiences instead of deliveries
  *   npm run chaos -- cluster --rounds 60         three brokers, which are also killed
+ *   npm run chaos -- audit --rounds 2            records are doubled, deleted and replaced, and an audit must find them
  *   npm run chaos -- --rounds 200 --minutes 45   as many of these rounds as start in that time
  *   npm run chaos -- --takeover                  measures how soon deliveries continue after a SIGKILL
  */
@@ -13,6 +14,7 @@ import { flagsOf, runScript, say, secondsRunning, WrongUsage } from "../support/
 import { AUDIENCE_FAULTS, runAudienceChaos } from "./audience-chaos.ts";
 import { CLUSTER_FAULTS, choosePlan, DELIVERY_FAULTS, runChaos } from "./chaos.ts";
 import { measureTakeover } from "./takeover.ts";
+import { TAMPERING_KINDS } from "./tampering.ts";
 
 const OPTIONS = {
   rounds: { type: "string", default: "10" },
@@ -28,6 +30,7 @@ const SUITES: Readonly<
   deliveries: { run: runChaos, faults: DELIVERY_FAULTS },
   cluster: { run: (options) => runChaos({ ...options, brokers: 3 }), faults: CLUSTER_FAULTS },
   audience: { run: runAudienceChaos, faults: AUDIENCE_FAULTS },
+  audit: { run: (options) => runChaos({ ...options, isTampered: true }), faults: TAMPERING_KINDS },
 };
 
 await runScript(async () => {

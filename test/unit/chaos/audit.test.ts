@@ -87,6 +87,12 @@ test.each<[string, Partial<AuditOutput>, Partial<AuditExpected>, readonly string
     ["audit: 9 deliveries for crm ended, of 10 calls"],
   ],
   [
+    "one that did not end, because its record was deleted",
+    { ...FOUND, destinations: [{ ...CRM, delivered: 6 }] },
+    { injected: [MISSING] },
+    [],
+  ],
+  [
     "one that did not end, of deleted records",
     { destinations: [{ ...CRM, delivered: 6 }] },
     LOSSY,
