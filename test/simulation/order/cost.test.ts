@@ -1,4 +1,4 @@
-/** What a user costs whose calls wait: facts instead of copies. The figures are in `docs/decisions/0063-strict-order.md`. */
+/** What a user costs whose calls wait: facts instead of copies. The figures are in `docs/decisions/0064-strict-order.md`. */
 
 import { expect, test } from "vitest";
 import { ManualClock } from "../../support/clock/manual-clock.ts";

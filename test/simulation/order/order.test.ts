@@ -9,7 +9,7 @@
 import { expect, test } from "vitest";
 import { type Seen, World } from "./world.ts";
 
-const SEEDS = Number(process.env.SWITCHYARD_SIMULATION_SEEDS ?? 30);
+const SEEDS = Number(process.env.SWITCHYARD_SIMULATION_SEEDS ?? 20);
 const ONLY = process.env.SWITCHYARD_SIMULATION_SEED;
 const seeds = ONLY === undefined ? [...Array(SEEDS).keys()] : [Number(ONLY)];
 

@@ -44,8 +44,10 @@ export class QueueOwner implements PartitionHandler {
   readonly #copies: CopyOwner;
   readonly #name: string;
   readonly #states = new Map<string, KeyState>();
-  /** Unprocessed records, and those that were read back. */
+  /** Unprocessed records. */
   readonly #records = new Map<number, IncomingRecord>();
+  /** Records that were read back, which may be read again from the queue meanwhile. */
+  readonly #readAgain = new Map<number, IncomingRecord>();
   #ready: Ready[] = [];
   /** The offset after the last record that was taken. */
   #next = 0;
@@ -172,7 +174,7 @@ export class QueueOwner implements PartitionHandler {
   }
 
   #isCancelled({ offset }: Action): boolean {
-    const record = this.#records.get(offset);
+    const record = this.#record(offset);
     const { cancelledMs } = this.#process.deps.settings.controls;
     return record !== undefined && record.timestampMs < cancelledMs;
   }
@@ -198,6 +200,10 @@ export class QueueOwner implements PartitionHandler {
     });
   }
 
+  #record(offset: number): IncomingRecord | undefined {
+    return this.#records.get(offset) ?? this.#readAgain.get(offset);
+  }
+
   async #readBack(offset: number): Promise<void> {
     const { partition } = this.#partition;
     const { signal } = new AbortController();
@@ -210,9 +216,9 @@ export class QueueOwner implements PartitionHandler {
       signal,
     };
     for await (const records of this.#process.deps.kafka.read(range))
-      for (const record of records) this.#records.set(record.offset, record);
+      for (const record of records) this.#readAgain.set(record.offset, record);
     await this.#process.see(Promise.resolve());
-    assert(this.#records.has(offset), "a delivery that waits is in the queue");
+    assert(this.#readAgain.has(offset), "a delivery that waits is in the queue");
   }
 
   #place(key: string, offset: number): Place {
@@ -247,7 +253,7 @@ export class QueueOwner implements PartitionHandler {
 
   #recordsOf(kind: "divert" | "bury" | "hold", place: Place): readonly OutgoingRecord[] {
     const { broken } = this.#process.deps.settings.design;
-    const receivedMs = this.#records.get(place.offset)?.timestampMs ?? 0;
+    const receivedMs = this.#record(place.offset)?.timestampMs ?? 0;
     const firstMs = this.#process.deps.clock.nowMs();
     const copy = { place, attempts: 1, firstMs, receivedMs };
     const { cancelledMs } = this.#process.deps.settings.controls;

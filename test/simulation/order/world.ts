@@ -151,14 +151,14 @@ export class World {
   /** Everything has ended, and what could be repeated was repeated. */
   async #settle(isEnded: () => boolean): Promise<boolean> {
     const limitMs = this.clock.nowMs() + SETTLED_WITHIN_MS;
-    for (;;) {
+    while (this.clock.nowMs() < limitMs) {
       await this.clock.advance(10 * SECOND_MS);
       this.#operate();
-      if (isEnded()) break;
-      if (this.clock.nowMs() > limitMs) return false;
+      if (!isEnded()) continue;
+      await this.clock.advance(60 * SECOND_MS);
+      if (isEnded()) return true;
     }
-    await this.clock.advance(60 * SECOND_MS);
-    return isEnded();
+    return false;
   }
 
   #isEnded(): boolean {

@@ -1,6 +1,7 @@
 // Failures of the Kafka in memory, and guarantees that must still hold.
 
 import { expect, test } from "vitest";
+import type { AssignedPartition } from "../../../../src/kafka/port.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { createPrng } from "../../../support/clock/prng.ts";
 import { record, values } from "../../../support/contract/bench.ts";
@@ -50,6 +51,38 @@ test("a process that its coordinator forgot commits nothing, and joins again", a
   await clock.advanceUntil(() => taker.taken.length === 8, MINUTE_MS);
   expect(new Set(taker.taken.map(keyOf)).size).toBe(4);
   expect(consumer.rebalances()).toBe(2);
+});
+
+test("a partition of a process that its coordinator forgot is not its own, even before it notices", async () => {
+  const { clock, cluster } = start();
+  const forgotten = cluster.connect();
+  const partitions: AssignedPartition[] = [];
+  const onAssigned = (partition: AssignedPartition) => {
+    partitions.push(partition);
+    return { take: () => undefined, drain: () => Promise.resolve() };
+  };
+  consumeWith(forgotten, new Taker(), { groupId: "group", topics: ["calls"], onAssigned });
+  await clock.advanceUntil(() => partitions.length === 2, 1_000);
+  const areOurs = () => Promise.all(partitions.map((partition) => partition.isOurs()));
+  expect(await areOurs()).toEqual([true, true]);
+  forgotten.expire();
+  expect(await areOurs()).toEqual([false, false]);
+});
+
+test("a consumer that is stopped while it joins again does not block its group", async () => {
+  for (let seed = 0; seed < 300; seed += 1) {
+    const { clock, cluster } = start(seed);
+    cluster.setLatency({ minMs: 1, maxMs: 300 });
+    const kafka = cluster.connect();
+    const consumer = consume(kafka, new Taker({ finishesAtOnce: true }));
+    await clock.advance(1_000);
+    kafka.expire();
+    await clock.advance(seed * 12);
+    void consumer.stop();
+    const next = consume(cluster.connect(), new Taker({ finishesAtOnce: true }));
+    await clock.advance(MINUTE_MS);
+    expect(next.progress(), `seed ${seed}`).toHaveLength(2);
+  }
 });
 
 test("sends wait for the end of an outage, and the groups come back", async () => {
