@@ -72,6 +72,14 @@ export interface AuditReport {
   readonly crashes: readonly { readonly group: string; readonly atMs: number }[];
 }
 
+/** The hops to which the reader of a topic writes. Rerouted deliveries go to a delay topic, and from there anywhere. */
+const NEXT: Readonly<Record<HopName | "calls", readonly HopName[]>> = {
+  calls: ["queue", "delay"],
+  queue: ["delay"],
+  retry: ["delay"],
+  delay: ["queue", "delay", "retry"],
+};
+
 /** The number of keys that are kept for each partition. No partition has more records in progress. */
 const OPEN_MAX = 10_000;
 
@@ -208,12 +216,13 @@ class Auditor {
 
   /** The reader of these topics writes to the next hop. */
   #keepOpen(hop: HopName | null, record: IncomingRecord): void {
-    const next: HopName = hop === null ? "queue" : hop === "delay" ? "retry" : "delay";
-    const more = next === "delay" ? 1 : 0;
+    const more = hop === "queue" || hop === "retry" ? 1 : 0;
     const { identity } = hop === null ? identifiedCall(record) : identifiedDelivery(record, more);
     const key = keyOf(identity.high, identity.low);
-    const keys = this.#open.get(next) ?? new Set();
-    this.#open.set(next, keys.add(key));
+    for (const next of NEXT[hop ?? "calls"]) {
+      const keys = this.#open.get(next) ?? new Set();
+      this.#open.set(next, keys.add(key));
+    }
   }
 
   #waits(hop: HopName | null, { destination }: Identified): void {

@@ -7,6 +7,7 @@
  *   comes from another owner than the one before it,    the earlier owner crashed. What it had done since its last
  *     which did not say that it ends                    ledger record was done again, and is in no ledger record
  *   ... which said that it ends                         what was still being written then was done again
+ *   is the first one of a partition                     an owner may have crashed before its first ledger record
  *   starts where another program committed              an operator moved the offset: forward if offsets between the
  *                                                       two are not covered, and back if some are covered twice
  *   starts above the one before it, otherwise           offsets between the two were processed by a process that
@@ -77,8 +78,8 @@ export interface OwnerChange extends Interval {
 
 /** An owner that gave up a partition may still be writing for this time. */
 const AFTER_END_MS = 60_000;
-/** For this time after its last ledger record, a replay that has not ended may have written a batch. */
-const BATCH_MS = 600_000;
+/** For this time, a replay or the first owner of a partition may have written before a ledger record. */
+const UNBOOKED_MS = 600_000;
 
 interface Tenure {
   readonly group: string;
@@ -180,7 +181,7 @@ export class Books {
   #lastWriteMs({ group, hasEnded, atMs }: Tenure): number {
     if (hasEnded) return atMs + AFTER_END_MS;
     const isReplay = writerOf(group, this.#groups) === "replay";
-    return isReplay ? atMs + BATCH_MS : Number.POSITIVE_INFINITY;
+    return isReplay ? atMs + UNBOOKED_MS : Number.POSITIVE_INFINITY;
   }
 
   #process(record: LedgerRecord, processed: Processed, atMs: number): void {
@@ -192,6 +193,10 @@ export class Books {
     const booked = known ?? { topic, partition, topicId, group: record.group, ...empty };
     this.#partitions.set(key, booked);
     const before = this.#own(key, record, start !== undefined, atMs);
+    if (before === undefined && start !== undefined && ranges.length > 0) {
+      const fromMs = Math.max(0, atMs - UNBOOKED_MS);
+      this.#changes.push({ group: record.group, fromMs, toMs: atMs - 1, isCrash: false });
+    }
     const { end } = booked.coverage;
     if (start?.isOurs === false && start.offset > end && before !== undefined) {
       booked.moved.push([end, start.offset]);

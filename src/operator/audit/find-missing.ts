@@ -6,6 +6,8 @@
  *   more, because records were deleted  the sum of all that is missing follows from the balance. Up to three are found,
  *     after they had been processed,    and more are counted
  *     or the topic was recreated
+ *   as many more as were too many,      the number is that of what is missing or too many, at least: one of each if their
+ *     which were deleted, too           numbers are the same, and their sums are not
  *
  * If the input of the writer was deleted, or the topic does not have the deliveries of other writers any more, its content
  * cannot be told from what is too many. Then, the balance alone shows which few are missing and too many (`byBalance`).
@@ -38,7 +40,8 @@ export function findMissing<Item extends Hash>(
   let unnamed = 0;
   for (const { rest, candidates } of parts) {
     const found = findSubset(candidates, rest);
-    if (found === null) unnamed += Math.max(0, rest.count);
+    if (found === null && isMore) unnamed += rest.count === 0 ? 2 : Math.abs(rest.count);
+    else if (found === null) unnamed += Math.max(0, rest.count);
     missing.push(...(found ?? []));
   }
   return { missing, unnamed };

@@ -11,14 +11,11 @@
  *      told from each other, those that a crash excuses are too many; otherwise, they are only counted
  *
  *   a delivery that is too many                               is
- *   has input that is not in the ledger                       in progress, or will be repeated
- *   was written when the input changed its owner, or a        repeated: the writer had not written it to the ledger
- *     replay crashed                                          yet, as at every crash
+ *   has an excuse (`excuses.ts`)                              repeated, or in progress
  *   has a message ID that the writer's input has              doubled
  *   has another message ID                                    extra: nobody wrote it, as far as the ledger shows
  */
 
-import type { DestinationId } from "../../domain/ids.ts";
 import {
   type IncomingRecord,
   type PartitionPlace,
@@ -30,16 +27,14 @@ import type { OffsetRange } from "../../kafka/port.ts";
 import type { LedgerRecord } from "../../router/ledger/ledger-record.ts";
 import { Sum } from "../../router/ledger/tallies.ts";
 import { eachInParallel } from "../connect/partition-ranges.ts";
-import { type Interval, writerOf } from "./books.ts";
+import { writerOf } from "./books.ts";
+import { type Excuses, excusesOf, withExcuse } from "./excuses.ts";
 import { byBalance, findMissing } from "./find-missing.ts";
 import { findSubset, type Hash, keyOf, sumOf } from "./find-subset.ts";
 import type { Balance, HopName } from "./hops.ts";
 import { identifiedCall, identifiedDelivery } from "./identities.ts";
 import { type Contained, readContent, readSpare, type Spare } from "./read-content.ts";
 import { type AuditSource, readLedger, readRanges, type Window } from "./read-window.ts";
-
-/** When an owner crashes, a record may have been written this long before the last ledger record. */
-const CRASH_MARGIN_MS = 5_000;
 
 export interface Finding {
   readonly kind: "missing" | "doubled" | "extra" | "skipped" | "unread";
@@ -61,7 +56,7 @@ export interface Located {
   readonly findings: readonly Finding[];
   /** Deliveries that were written again after a crash. */
   readonly repeated: number;
-  /** Deliveries whose input is not in the ledger yet. */
+  /** Deliveries that wait, but whose writer is not done: their input waits, too. */
   readonly inProgress: number;
   /** The number of missing deliveries that could not be told from others. */
   readonly unnamed: number;
@@ -97,8 +92,7 @@ export async function locate(
   await takeInput(source, entries, content, balance);
   correct(entries, content);
   const spare = await readSpare(source, window, balance, content);
-  const inInput = open.get(hop.name);
-  const excuses = excusesOf(spare, ownerChanges(source, window, balance), inInput);
+  const excuses = excusesOf(spare, source.groups, window, balance, open.get(hop.name));
   const assigned = tooManyOf(spare, others, excuses);
   const found = findMissing(entries, missingSum(balance, assigned));
   // If some of each are left, they may be the same deliveries, whose input was deleted.
@@ -118,26 +112,25 @@ export async function locate(
     findings.push({ kind: "missing", messageId, destination, place, atMs, last });
   }
   if (tooMany === null) {
-    const excused = withExcuse(spare, excuses).excused.slice(0, surplus);
-    const rest = balance.count + missing.length - excused.length;
+    const { repeated, pending } = withExcuse(spare, excuses);
+    const atChange = repeated.slice(0, surplus);
+    const notYet = pending.slice(0, surplus - atChange.length);
+    const excused = atChange.length + notYet.length;
+    const rest = balance.count + missing.length - excused;
     // If the number is right, and the sum is not, one is missing and another one is extra.
-    const unnamed = rest === 0 ? 2 : Math.abs(rest);
-    return { findings, unnamed, ...countedBy(excused, inInput) };
+    const unnamed = rest === 0 && excused === 0 ? 2 : Math.abs(rest);
+    return { findings, unnamed, repeated: atChange.length, inProgress: waitingOf(notYet) };
   }
-  const { excused, others: named } = withExcuse(tooMany, excuses);
+  const { repeated, pending, named } = withExcuse(tooMany, excuses);
   findings.push(...named.map((each) => findingOf(each, destination)));
   const unnamed = explained === null ? found.unnamed : 0;
-  return { findings, unnamed, ...countedBy(excused, inInput) };
+  return { findings, unnamed, repeated: repeated.length, inProgress: waitingOf(pending) };
 }
 
 const NOTHING = { missing: [] } as const;
 
-function countedBy(
-  excused: readonly Spare[],
-  inInput: ReadonlySet<number> | undefined,
-): Pick<Located, "repeated" | "inProgress"> {
-  const inProgress = excused.filter(({ key }) => inInput?.has(key) === true).length;
-  return { repeated: excused.length - inProgress, inProgress };
+function waitingOf(pending: readonly Spare[]): number {
+  return pending.filter(({ isWaiting }) => isWaiting).length;
 }
 
 /** The balance, without what is too many. */
@@ -156,9 +149,9 @@ function tooManyOf(
 ): readonly Spare[] | null {
   const all = withoutOthers(spare, others);
   if (all !== null) return all;
-  const { excused, others: rest } = withExcuse(spare, excuses);
+  const { repeated, pending, named: rest } = withExcuse(spare, excuses);
   const named = withoutOthers(rest, others);
-  return named && [...excused, ...named];
+  return named && [...repeated, ...pending, ...named];
 }
 
 const WHERE: Readonly<Record<HopName, string>> = {
@@ -197,6 +190,8 @@ async function readEntries(
 ): Promise<{ entries: readonly Entry[]; others: Sum }> {
   const entries: Entry[] = [];
   const others = new Sum();
+  // Nothing about the deliveries is in the ledger.
+  if (!Number.isFinite(fromMs)) return { entries, others };
   await readLedger(source, ledger, { fromMs, toMs: toMs + 1 }, (record, atMs) => {
     const sum = record.tallies.find(bin, destination, hop.written);
     if (sum === null) return;
@@ -325,53 +320,4 @@ function correct(entries: readonly Entry[], content: ReadonlyMap<number, Contain
       rest.remove(each);
     }
   }
-}
-
-/** For each delivery, how often it may be too many. */
-type Excuses = ReadonlyMap<number, number>;
-
-/** Counts how often each delivery was written while the owner changed. If its input is not in the ledger, always. */
-function excusesOf(
-  spare: readonly Spare[],
-  changes: readonly Interval[],
-  open: ReadonlySet<number> | undefined,
-): Excuses {
-  const isAtChange = (atMs: number) =>
-    changes.some(({ fromMs, toMs }) => fromMs <= atMs && atMs <= toMs);
-  return new Map(
-    spare.map(({ key, allAtMs }) => {
-      const isOpen = open?.has(key) === true;
-      return [key, isOpen ? allAtMs.length : allAtMs.filter(isAtChange).length];
-    }),
-  );
-}
-
-function withExcuse(all: readonly Spare[], excuses: Excuses) {
-  const left = new Map(excuses);
-  const excused: Spare[] = [];
-  const others: Spare[] = [];
-  for (const each of all) {
-    const times = left.get(each.key) ?? 0;
-    left.set(each.key, times - 1);
-    (times > 0 ? excused : others).push(each);
-  }
-  return { excused, others };
-}
-
-/** When the partitions and replays from which the hop is written changed their owner. */
-function ownerChanges(
-  { groups }: AuditSource,
-  { books }: Window,
-  { hop, destination }: Balance,
-): readonly Interval[] {
-  const isWriter = (group: string) => {
-    const writer = writerOf(group, groups);
-    if (writer === "deliver") return group === groups.deliver(destination as DestinationId);
-    const isOther = writer === "deletion" || writer === "replay";
-    return writer === hop.writer || (isOther && hop.name === "queue");
-  };
-  return books
-    .changes()
-    .filter(({ group }) => isWriter(group))
-    .map(({ fromMs, toMs }) => ({ fromMs: fromMs - CRASH_MARGIN_MS, toMs }));
 }

@@ -14,6 +14,8 @@ import { type AuditSource, readRanges, type Window } from "./read-window.ts";
 
 /** Records are written up to this time before their ledger record, and after it if clocks differ. */
 const MARGIN_MS = 60_000;
+/** The start of the value of a delivery that notifies a destination of a deletion (`router/deletion/deletion.ts`). */
+const DELETION = Buffer.from('{"type":"delete",');
 
 export interface Contained {
   /** How often the topic contains the delivery, and the writer's input has accounted for. */
@@ -40,8 +42,14 @@ export async function readContent(
 }
 
 /** A delivery that the topic contains. */
-interface Content extends Hash {
+export interface Content extends Hash {
   readonly key: number;
+  /** True if it was written since the audit began to read the ledger. */
+  readonly isNew: boolean;
+  /** True if the offset that its reader has committed is not above it. */
+  readonly isWaiting: boolean;
+  /** True if it notifies a destination of a deletion. */
+  readonly isDeletion: boolean;
   readonly messageId: string | null;
   readonly place: RecordPlace;
   readonly atMs: number;
@@ -66,7 +74,7 @@ async function eachContent(
     const sinceMs = Number.isFinite(fromMs) ? Math.max(0, fromMs - MARGIN_MS) : 0;
     const starts = await kafka.admin.offsetsAt(topic, sinceMs);
     const stops = Number.isFinite(toMs) ? await kafka.admin.offsetsAt(topic, toMs + MARGIN_MS) : [];
-    for (const { partition, first, end } of some) {
+    for (const { partition, first, before, end, committed } of some) {
       const offsetIn = (all: typeof starts) => all.find((each) => each.partition === partition);
       const from = offsetIn(starts)?.offset ?? first;
       const to = Math.min(offsetIn(stops)?.offset ?? end, end);
@@ -77,7 +85,10 @@ async function eachContent(
         const { high, low } = found.identity;
         const { messageId } = found;
         const key = keyOf(high, low);
-        visit({ high, low, key, messageId, place: placeOf(record), atMs: record.timestampMs });
+        const { offset, value, timestampMs: atMs } = record;
+        const isDeletion = value?.subarray(0, DELETION.length).equals(DELETION) === true;
+        const at = { isNew: offset >= before, isWaiting: offset >= committed, isDeletion };
+        visit({ high, low, key, messageId, place: placeOf(record), atMs, ...at });
       });
     }
   });
@@ -87,8 +98,8 @@ async function eachContent(
 export interface Spare extends Content {
   /** True if the writer's input has its message ID. */
   readonly isKnown: boolean;
-  /** When the topic got this delivery, each time: a delivery that was retried is in it several times. */
-  readonly allAtMs: readonly number[];
+  /** The delivery, each time that the topic contains it. */
+  readonly all: readonly Content[];
 }
 
 /** If some of the same deliveries are too many, they are those that were written last. */
@@ -107,7 +118,6 @@ export async function readSpare(
   return [...found].flatMap(([key, all]) => {
     const { taken = 0 } = content.get(key) ?? {};
     const sorted = all.toSorted((one, other) => one.atMs - other.atMs);
-    const allAtMs = sorted.map(({ atMs }) => atMs);
-    return sorted.slice(taken).map((each) => ({ ...each, isKnown: taken > 0, allAtMs }));
+    return sorted.slice(taken).map((each) => ({ ...each, isKnown: taken > 0, all: sorted }));
   });
 }

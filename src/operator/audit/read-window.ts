@@ -4,11 +4,13 @@
  *   the order of reading               because
  *   1  committed offsets               a ledger record is written before its offsets are committed, so an offset
  *                                      below a committed one must be in the ledger
- *   2  the ledger, to its end          what is written to a topic later is only found as a record
- *   3  the ends of all topics          a topic then contains everything that is in the ledger
- *   4  these ends once more            what is below the first ends may have been made from records that were written
+ *   2  the ends of all topics          records from these offsets on may have been written by a stage or a replay whose
+ *                                      ledger record is not read any more
+ *   3  the ledger, to its end          what is written to a topic later is only found as a record
+ *   4  the ends of all topics          a topic then contains everything that is in the ledger
+ *   5  these ends once more            what is below the first ends may have been made from records that were written
  *                                      between the two: they are input in progress, and are not compared
- *   5  records whose offsets are not   they wait, are being processed, or were never processed
+ *   6  records whose offsets are not   they wait, are being processed, or were never processed
  *      in the ledger
  */
 
@@ -47,6 +49,8 @@ export interface Window {
   /** True if the ledger has records of the time before the window. */
   readonly reachesBack: boolean;
   readonly partitions: readonly WindowPartition[];
+  /** True if notifications of deletions may be in the ledger later, because their requests are not in it. */
+  readonly hasOpenDeletions: boolean;
   /** The ends of the ledger's partitions. What is written later is not compared. */
   readonly ledger: readonly PartitionOffsets[];
 }
@@ -59,6 +63,8 @@ export interface WindowPartition extends PartitionPlace {
   /** The first offset that still exists, and the end. */
   readonly first: number;
   readonly end: number;
+  /** The end before the ledger was read. */
+  readonly before: number;
   /** Offsets that are not in the ledger. From `end` on, they are only input in progress. */
   readonly holes: readonly OffsetRange[];
   readonly committed: number;
@@ -84,12 +90,14 @@ function auditedTopics(
 /** @param fromMs the start of the first bin. */
 export async function readWindow(source: AuditSource, bins: Bins, fromMs: number): Promise<Window> {
   const { admin } = source.kafka;
-  const topics = auditedTopics(source, await admin.topics());
+  const existing = await admin.topics();
+  const topics = auditedTopics(source, existing);
   const names = topics.map(({ topic }) => topic);
   const asked = Map.groupBy(topics, ({ group }) => group);
   const committed = await admin.committedOf(
     new Map([...asked].map(([group, own]) => [group, own.map(({ topic }) => topic)])),
   );
+  const starting = await admin.offsetsOf(names);
   const books = new Books(source.groups, bins);
   const sinceMs = Math.max(0, fromMs - CLOCK_MARGIN_MS);
   const ledger = await admin.offsets(source.topics.ledger);
@@ -110,13 +118,30 @@ export async function readWindow(source: AuditSource, bins: Bins, fromMs: number
       const { end: laterEnd } = later.find((other) => other.partition === partition) ?? each;
       const at = (all: readonly { partition: number; offset: number }[]) =>
         all.find((other) => other.partition === partition)?.offset ?? 0;
+      const before = starting.get(topic)?.find((other) => other.partition === partition)?.end ?? 0;
       const booked = books.partitionOf({ topic, partition }, ids.get(topic) ?? "");
       const holes = holesOf(laterEnd, at(starts), booked);
-      const offsets = { first, end, holes, committed: at(own) };
+      const offsets = { first, before, end, holes, committed: at(own) };
       partitions.push({ topic, partition, audited, booked, ...offsets });
     }
   });
-  return { books, reachesBack, partitions, ledger };
+  const hasOpenDeletions =
+    existing.includes(source.topics.deletionRequests) &&
+    (await hasOpenRequests(source, books, sinceMs));
+  return { books, reachesBack, partitions, hasOpenDeletions, ledger };
+}
+
+async function hasOpenRequests(
+  { kafka: { admin }, topics: { deletionRequests: topic } }: AuditSource,
+  books: Books,
+  sinceMs: number,
+): Promise<boolean> {
+  const id = (await admin.topicIds([topic])).get(topic) ?? "";
+  const starts = await admin.offsetsAt(topic, sinceMs);
+  return (await admin.offsets(topic)).some(({ partition, first, end }) => {
+    const start = starts.find((other) => other.partition === partition)?.offset ?? first;
+    return holesOf(end, start, books.partitionOf({ topic, partition }, id)).length > 0;
+  });
 }
 
 /** Offsets below the first one in the ledger belong to earlier calls, unless they are in the window. */

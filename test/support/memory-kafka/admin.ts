@@ -116,12 +116,13 @@ export class MemoryAdmin implements Admin {
   }
 
   offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]> {
-    return this.#ask(() =>
-      this.#find(topic).partitions.map(({ records, end }, partition) => ({
+    return this.#ask(() => {
+      if (!Number.isSafeInteger(atMs)) throw new Error(`${atMs} is not a time`);
+      return this.#find(topic).partitions.map(({ records, end }, partition) => ({
         partition,
         offset: records.find(({ timestampMs }) => timestampMs >= atMs)?.offset ?? end,
-      })),
-    );
+      }));
+    });
   }
 
   topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {

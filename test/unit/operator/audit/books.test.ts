@@ -35,9 +35,11 @@ function partitionOf(...records: readonly Written[]): BookedPartition {
   return found;
 }
 
+/** The changes after the first owner. */
 function changesOf(...records: readonly Written[]): readonly Omit<OwnerChange, "group">[] {
   return booksOf(...records)
     .changes()
+    .slice(1)
     .map(({ group: _, ...change }) => change);
 }
 
@@ -85,6 +87,15 @@ describe("a ledger record of a partition", () => {
     expect(coverage.holes([0, 25])).toEqual([
       [10, 20],
       [22, 25],
+    ]);
+  });
+  test("is the first one: an owner may have crashed before it wrote one", () => {
+    const books = new Books(groups, bins);
+    const read = [{ ...place, ranges: [[0, 10]] as const, start: ours(0) }];
+    const record = { group: "route", process: "a", number: 0, read, isLast: false };
+    books.add({ ...record, tallies: new Tallies() }, 900_000);
+    expect(books.changes()).toEqual([
+      { group: "route", fromMs: 300_000, toMs: 899_999, isCrash: false },
     ]);
   });
   test("is about another incarnation of the topic: its offsets are others", () => {

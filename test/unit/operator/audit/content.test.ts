@@ -50,6 +50,15 @@ class World {
     this.cluster.append(ledgerRecord(topics.ledger, written));
   }
 
+  /** A ledger record with one more delivery, of whose offset the ledger has nothing. */
+  processedAgain(group: string, number: number): void {
+    const tallies = new Tallies();
+    tallies.add(CRM, "in", identityOf(`m${number}`, this.startedAtMs));
+    this.#number += 1;
+    const written = { group, process: "p", number: this.#number, read: [], isLast: false, tallies };
+    this.cluster.append(ledgerRecord(topics.ledger, written));
+  }
+
   queued(number: number): void {
     const { messageId, source, destination, timestamp, receivedAt } = DELIVERY_HEADER;
     const fields = { [messageId]: `m${number}`, [source]: "web", [destination]: CRM };
@@ -120,6 +129,25 @@ test("if the topic does not have what others wrote any more, one that is missing
   const report = await world.audit();
   expect(missing(report)).toEqual(["missing m4"]);
   expect(report.unnamed).toEqual([]);
+});
+
+test("if as many are missing as were too many, and both were deleted, there are at least two", async () => {
+  const world = new World(4);
+  world.processed(groups.route, topics.calls, 4, { in: 4, queued: 4 });
+  world.cluster.skipOffsets(QUEUE, 0, 4);
+  // The second one was read twice, and the fourth one never.
+  world.processed(groups.deliver(CRM), QUEUE, 4, { in: 3, delivered: 3 });
+  world.processedAgain(groups.deliver(CRM), 2);
+  const report = await world.audit();
+  expect(missing(report)).toEqual([]);
+  expect(report.unnamed).toEqual([expect.stringMatching(/^crm: 2 deliveries /)]);
+});
+
+test("a delivery is named although nothing about its ten minutes is in the ledger", async () => {
+  const world = new World(0);
+  world.queued(1);
+  const report = await world.audit();
+  expect(missing(report)).toEqual(["extra m1"]);
 });
 
 test("if all of them had been processed, nothing is missing", async () => {
