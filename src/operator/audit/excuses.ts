@@ -18,6 +18,11 @@ import type { Window } from "./read-window.ts";
 
 /** When an owner crashes, a record may have been written this long before the last ledger record. */
 const CRASH_MARGIN_MS = 5_000;
+/**
+ * An owner that was removed from its group, such as one that was frozen, may still end its attempts this long after the
+ * next one has begun.
+ */
+const LATE_MARGIN_MS = 30_000;
 
 /** Those that write to the topics of a hop, also when they reroute deliveries. */
 const WRITERS: Readonly<Record<HopName, readonly Writer[]>> = {
@@ -86,6 +91,7 @@ function ownerChanges(
     .changes()
     .filter(({ group }) => isWriter(group))
     .map(({ fromMs, toMs, isCrash }) => {
-      return { fromMs: isCrash ? fromMs - CRASH_MARGIN_MS : fromMs, toMs };
+      if (!isCrash) return { fromMs, toMs };
+      return { fromMs: fromMs - CRASH_MARGIN_MS, toMs: toMs + LATE_MARGIN_MS };
     });
 }
