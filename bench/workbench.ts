@@ -9,7 +9,7 @@ import type { OutgoingRecord } from "../src/domain/record.ts";
 import { groupNames, type TopicNames, topicNames } from "../src/domain/topics.ts";
 import { createKafka } from "../src/kafka/kafka.ts";
 import type { Kafka, Producer } from "../src/kafka/port.ts";
-import { ProcessLedger } from "../src/router/ledger/stage-ledger.ts";
+import { ProcessLedger } from "../src/router/ledger/process-ledger.ts";
 import { type Program, type ProgramOptions, startProgram } from "./program.ts";
 import { callRecord } from "./work.ts";
 
@@ -38,7 +38,8 @@ export function benchKafka(brokers: string, clock: Clock = systemClock): Kafka {
 
 /** The ledger of a process that is a contestant. */
 export function benchLedger(producer: Producer, topics: TopicNames): ProcessLedger {
-  return new ProcessLedger(producer, topics.ledger, randomUUID());
+  const own = { producer, clock: systemClock, topic: topics.ledger, process: randomUUID() };
+  return new ProcessLedger(own);
 }
 
 interface TopicOptions {

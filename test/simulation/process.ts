@@ -10,7 +10,7 @@ import { type DelayConfig, startDelay } from "../../src/router/delay/stage.ts";
 import { type DeliverConfig, startDeliver } from "../../src/router/deliver/stage.ts";
 import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
 import { webhookTransport } from "../../src/router/destinations/webhook/transport.ts";
-import { ProcessLedger } from "../../src/router/ledger/stage-ledger.ts";
+import { ProcessLedger } from "../../src/router/ledger/process-ledger.ts";
 import { type RouteConfig, startRoute } from "../../src/router/route/stage.ts";
 import type { RunningStage } from "../../src/router/stage/running-stage.ts";
 import { FollowedSuppressions } from "../../src/router/suppression/follow-suppressions.ts";
@@ -62,7 +62,12 @@ export class SimulatedProcess {
       clock: mortalClock(clock, kafka),
       log: silentLog,
       metrics: idleMetrics,
-      ledger: new ProcessLedger(this.#producer, config.route.topics.ledger, nextName()),
+      ledger: new ProcessLedger({
+        producer: this.#producer,
+        clock: mortalClock(clock, kafka),
+        topic: config.route.topics.ledger,
+        process: nextName(),
+      }),
       onFatal,
     };
     const { route, deliver, delay } = config;

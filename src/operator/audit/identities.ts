@@ -7,6 +7,7 @@ import {
   deliveryIdentity,
   type Identity,
   identityOf,
+  placeIdentity,
   talliedDelivery,
 } from "../../router/ledger/tallies.ts";
 import { messageIdOf } from "../../router/route/delivery-records.ts";
@@ -27,8 +28,8 @@ export function identifiedCall(record: IncomingRecord): Identified {
   const parsed =
     value.kind === "refused" ? value : parseCallFields(value.typed, value.bytes.length);
   if (parsed.kind === "refused") {
-    const messageId = `${topic}/${partition}/${offset}`;
-    return { messageId, destination: "", identity: identityOf(messageId, timestampMs) };
+    const identity = placeIdentity(record, timestampMs);
+    return { messageId: `${topic}/${partition}/${offset}`, destination: "", identity };
   }
   const messageId = messageIdOf(parsed.call, record);
   const { receivedAtMs } = callTimes(parsed.call, usableRecordTime(timestampMs, timestampMs));

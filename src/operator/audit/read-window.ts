@@ -20,7 +20,6 @@ import type { IncomingRecord, PartitionPlace } from "../../domain/record.ts";
 import { delayOfTopic, type GroupNames, type TopicNames } from "../../domain/topics.ts";
 import type { Kafka, OffsetRange, PartitionOffsets } from "../../kafka/port.ts";
 import { type LedgerRecord, parseLedgerRecord } from "../../router/ledger/ledger-record.ts";
-import { WAITING_MAX } from "../../router/ledger/stage-ledger.ts";
 import { CLOCK_MARGIN_MS, eachInParallel, READ_MAX_BYTES } from "../connect/partition-ranges.ts";
 import { type Bins, type BookedPartition, Books, type Interval } from "./books.ts";
 import type { HopName } from "./hops.ts";
@@ -182,18 +181,13 @@ export async function readLedger(
   return starts.some(({ offset }) => offset > 0);
 }
 
-/** Returns a function that recognizes ledger records that exist twice. */
+/** Returns a function that recognizes ledger records that exist twice: they are written again in the same order. */
 function onlyOnce(): (record: LedgerRecord) => boolean {
-  const seen = new Map<string, Set<number>>();
+  const last = new Map<string, number>();
   return ({ group, process, number }) => {
     const key = `${group}/${process}`;
-    const numbers = seen.get(key) ?? new Set();
-    seen.set(key, numbers);
-    if (numbers.has(number)) return false;
-    numbers.add(number);
-    const [oldest] = numbers;
-    // A record that exists twice has waited for its topic, together with fewer others than this.
-    if (numbers.size > 2 * WAITING_MAX && oldest !== undefined) numbers.delete(oldest);
+    if (number <= (last.get(key) ?? -1)) return false;
+    last.set(key, number);
     return true;
   };
 }

@@ -28,7 +28,7 @@
  *   the brokers do not respond                      the replay waits; if interrupted, for 5 more seconds
  *   a topic is not writable                         the batch is tried again until it is writable
  *   ... because it is missing, or forbidden         the replay fails, and can be resumed
- *   the topic `ledger` is not writable              the replay does not wait for it (`stage-ledger.ts`)
+ *   the topic `ledger` is not writable              the replay does not wait for it (`process-ledger.ts`)
  *   a record is too large for its topic             the record is counted as refused
  *   a corrupt batch is in the range                 the replay fails with its offset in the error
  *
@@ -42,7 +42,8 @@ import { createRateLimiter, type RateLimiter } from "../../domain/rate-limit.ts"
 import { allHeaders, type IncomingRecord, type OutgoingRecord } from "../../domain/record.ts";
 import { destinationOfTopic, groupNames, type TopicNames } from "../../domain/topics.ts";
 import { ClosedError, type Kafka, type Producer } from "../../kafka/port.ts";
-import { ProcessLedger, StageLedger } from "../../router/ledger/stage-ledger.ts";
+import { ProcessLedger } from "../../router/ledger/process-ledger.ts";
+import { StageLedger } from "../../router/ledger/stage-ledger.ts";
 import { deliveryIdentity, Tallies, talliedDelivery } from "../../router/ledger/tallies.ts";
 import { forbiddenText, NotWrittenError } from "../connect/command-producer.ts";
 import { readRanges } from "./read-records.ts";
@@ -216,7 +217,9 @@ class ReplayRun {
     const { perSecond } = replay.stored.plan;
     const { hasLedger, topics } = replay.cluster;
     const group = groupNames(topics.prefix).replay(replay.store.name);
-    const ledger = new ProcessLedger(producer, topics.ledger, randomUUID());
+    const { clock } = replay.cluster;
+    const own = { producer, clock, topic: topics.ledger, process: randomUUID() };
+    const ledger = new ProcessLedger(own);
     this.#ledger = hasLedger ? new StageLedger(ledger, group) : null;
     this.#replay = replay;
     this.#rules = rules;

@@ -43,7 +43,7 @@ import {
 import { programVersion } from "../../operator/connect/program-version.ts";
 import type { Schemas } from "../../registry/port.ts";
 import type { RunningOperatorActions } from "../../router/control/follow-operator-actions.ts";
-import { ProcessLedger } from "../../router/ledger/stage-ledger.ts";
+import { type LedgerOptions, ProcessLedger } from "../../router/ledger/process-ledger.ts";
 import { createRerouting, type Rerouting } from "../../router/stage/reroute.ts";
 import type { RunningStage } from "../../router/stage/running-stage.ts";
 import { type TopicKeeper, topicKeeper } from "../../router/stage/topic-keeper.ts";
@@ -56,7 +56,7 @@ import { configuredEvents } from "./configured-events.ts";
 import { configuredOperatorActions } from "./configured-operator-actions.ts";
 import { configuredSuppressions, startGroups } from "./configured-suppressions.ts";
 import { configuredTracing } from "./configured-tracing.ts";
-import { createHealth } from "./health.ts";
+import { createHealth, type Health } from "./health.ts";
 import { tellStatus } from "./process-status.ts";
 import { type Configuration, type ReloadCauses, reloadCauses } from "./reload-causes.ts";
 import { RunningParts } from "./running-parts.ts";
@@ -134,9 +134,7 @@ async function runStages(
   if (actions !== null) announcing.compare(actions);
   using suppressions = configuredSuppressions(config, { ...shared, health }, stages);
   const fatal = Promise.withResolvers<Error>();
-  const ledger = config.audit.enabled
-    ? new ProcessLedger(producer, configuredTopics(config).ledger, randomUUID())
-    : null;
+  const ledger = configuredLedger(config, { ...shared, health });
   const deps = {
     ...shared,
     onFatal: fatal.resolve,
@@ -299,6 +297,22 @@ function configuredRerouting(
   const { retryDelaysMs } = config.delivery;
   const rules = { topics: configuredTopics(config), retryDelaysMs, isMade: keeper.isMade };
   return createRerouting({ producer, metrics, clock }, rules);
+}
+
+/** Null if no ledger is written. */
+function configuredLedger(
+  config: Config,
+  {
+    producer,
+    clock,
+    health,
+  }: Pick<LedgerOptions, "producer" | "clock"> & { readonly health: Health },
+): ProcessLedger | null {
+  if (!config.audit.enabled) return null;
+  const { ledger: topic } = configuredTopics(config);
+  const ledger = new ProcessLedger({ producer, clock, topic, process: randomUUID() });
+  health.add({ name: "ledger", healthProblems: () => ledger.healthProblems() });
+  return ledger;
 }
 
 /** Returns the parts that are not null. */

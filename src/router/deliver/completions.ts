@@ -18,7 +18,7 @@ import type { DestinationId } from "../../domain/ids.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import { cancelledText, cancelOf } from "../control/early-release.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
-import { type Outcome, talliedDelivery } from "../ledger/tallies.ts";
+import { type Outcome, type TalliedDelivery, talliedDelivery } from "../ledger/tallies.ts";
 import type { AttemptTrace } from "./attempt-trace.ts";
 import type { Decision, Output } from "./decide.ts";
 import {
@@ -28,7 +28,7 @@ import {
   type Replacement,
   replacement,
 } from "./follow-up-record.ts";
-import type { Call, InFlight } from "./in-flight.ts";
+import type { Call, Ended, InFlight } from "./in-flight.ts";
 import type { Queue } from "./queue.ts";
 import type { SlotScheduler } from "./slot-scheduler.ts";
 
@@ -124,7 +124,7 @@ export class Completions {
 
   #processed(item: InFlight, delivery: Delivery, outcome: Outcome): void {
     this.#queue.end(item);
-    item.owner.finish(item.record.offset, delivery, [outcome]);
+    item.owner.finish(item.record.offset, delivery, [{ outcome, of: delivery }]);
   }
 
   /** Replaces the delivery with other records. The next delivery with its key may start. */
@@ -133,6 +133,9 @@ export class Completions {
     // Unlike the record, these objects stay in memory until the write completes.
     const { offset } = item.record;
     const tallied = talliedDelivery(item.record);
+    const written = replacements.map(({ kind, outgoing }) =>
+      kind === "retry" ? talliedDelivery(outgoing) : tallied,
+    );
     owner.begin();
     for (const each of replacements) {
       if (each.kind === "retry") this.#slots.expectRetry(each.dueAtMs);
@@ -140,7 +143,18 @@ export class Completions {
     this.#queue.end(item);
     this.#writer.write(replacements, (outcomes) => {
       if (outcomes === null) owner.leave();
-      else owner.finish(offset, tallied, outcomes);
+      else owner.finish(offset, tallied, ended(outcomes, written));
     });
   }
+}
+
+/** @param written the delivery as it was written, for each outcome. */
+function ended(
+  outcomes: readonly Outcome[],
+  written: readonly TalliedDelivery[],
+): readonly Ended[] {
+  return outcomes.flatMap((outcome, at) => {
+    const of = written[at];
+    return of === undefined ? [] : [{ outcome, of }];
+  });
 }

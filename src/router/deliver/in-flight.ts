@@ -81,6 +81,12 @@ export interface Unit {
 /** The deliveries of a partition that are in flight, by a hash of their keys (`queue.ts`). */
 export type Lines = (InFlight | null)[];
 
+/** What became of a delivery, and the delivery as it was written; if nothing was written, as it was read. */
+export interface Ended {
+  readonly outcome: Outcome;
+  readonly of: TalliedDelivery;
+}
+
 export type FinishingPartition = Pick<BookedPartition, "finish" | "book">;
 
 /** Receives the records of partitions. */
@@ -133,9 +139,9 @@ export class OwnedPartition implements PartitionHandler {
   }
 
   /** Ends a step, after which the delivery is processed, with these outcomes. */
-  finish(offset: number, delivery: TalliedDelivery, outcomes: readonly Outcome[]): void {
+  finish(offset: number, delivery: TalliedDelivery, ended: readonly Ended[]): void {
     const { book } = this.#assigned;
-    if (book !== undefined) tally(book, delivery, this.turn, outcomes);
+    if (book !== undefined) tally(book, delivery, this.turn, ended);
     this.#assigned.finish(offset);
     this.leave();
   }
@@ -153,13 +159,9 @@ function tally(
   book: Tallies,
   delivery: TalliedDelivery,
   turn: Turn,
-  outcomes: readonly Outcome[],
+  ended: readonly Ended[],
 ): void {
-  const { destination } = delivery;
-  const identity = deliveryIdentity(delivery);
-  book.add(destination, turn === "retry" ? "in:retry" : "in", identity);
-  for (const outcome of outcomes) {
-    const isRetry = outcome === "retry";
-    book.add(destination, outcome, isRetry ? deliveryIdentity(delivery, 1) : identity);
-  }
+  const read = turn === "retry" ? "in:retry" : "in";
+  book.add(delivery.destination, read, deliveryIdentity(delivery));
+  for (const { outcome, of } of ended) book.add(of.destination, outcome, deliveryIdentity(of));
 }

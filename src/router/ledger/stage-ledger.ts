@@ -9,45 +9,17 @@
  *                                              processed twice
  *   3  its offset is committed                 nothing is repeated
  *
- *   the ledger topic                           then
- *   is not writable for 2 s                    offsets are committed all the same, because nobody may have to
- *                                              wait for an audit. The ledger records wait in memory, and are
- *                                              written before the next commit
- *   stays so until 1,000 records wait          the oldest is dropped. `audit` says for which offsets it knows
- *                                              nothing, as it does after a crash meanwhile
- *
- * A consumer writes one record per commit, for all its partitions.
+ * A consumer writes one record per commit, for all its partitions; or several, if there are very many sums.
  */
 
-import { type OutgoingRecord, partitionKey } from "../../domain/record.ts";
-import type { AssignedPartition, PartitionHandler, Processed, Producer } from "../../kafka/port.ts";
+import { partitionKey } from "../../domain/record.ts";
+import type { AssignedPartition, PartitionHandler, Processed } from "../../kafka/port.ts";
 import { type LedgerRecord, ledgerRecord } from "./ledger-record.ts";
+import type { ProcessLedger } from "./process-ledger.ts";
 import { Tallies } from "./tallies.ts";
 
-/** Maximum number of ledger records that wait for their topic. */
-export const WAITING_MAX = 1_000;
-
-/** Shared by the stages of a process. */
-export class ProcessLedger {
-  readonly producer: Pick<Producer, "send">;
-  /** The topic `ledger`. */
-  readonly topic: string;
-  /** Different for each start of a process. */
-  readonly process: string;
-  #count = 0;
-
-  constructor(producer: Pick<Producer, "send">, topic: string, process: string) {
-    this.producer = producer;
-    this.topic = topic;
-    this.process = process;
-  }
-
-  /** The number of the next record. A group may have several consumers, one after the other. */
-  nextNumber(): number {
-    this.#count += 1;
-    return this.#count;
-  }
-}
+/** So many sums fit into a record, however long the names of destinations are. */
+const SUMS_MAX = 4_000;
 
 /** A partition with the outcomes of its records, which are added in the tick in which a record is finished. */
 export interface BookedPartition extends AssignedPartition {
@@ -59,15 +31,13 @@ export type OnBooked = (partition: BookedPartition) => PartitionHandler;
 
 /** The ledger of one consumer. */
 export class StageLedger {
-  readonly #deps: ProcessLedger;
+  readonly #ledger: ProcessLedger;
   readonly #group: string;
   /** The outcomes of owned partitions since the last report: added by `booked`, removed by the last report. */
   readonly #books = new Map<string, Tallies>();
-  /** Ledger records that are not acknowledged. */
-  #waiting: OutgoingRecord[] = [];
 
-  constructor(deps: ProcessLedger, group: string) {
-    this.#deps = deps;
+  constructor(ledger: ProcessLedger, group: string) {
+    this.#ledger = ledger;
     this.#group = group;
   }
 
@@ -92,28 +62,26 @@ export class StageLedger {
   /** See `ConsumeOptions.beforeCommit`. */
   readonly beforeCommit = (processed: readonly Processed[], isLast: boolean): Promise<void> => {
     const tallies = new Tallies();
-    for (const place of processed) {
+    // A release before its time has an outcome before its record is finished.
+    if (!isLast) for (const book of this.#books.values()) tallies.takeAll(book);
+    for (const place of isLast ? processed : []) {
       const book = this.#books.get(partitionKey(place));
       if (book !== undefined) tallies.takeAll(book);
-      if (isLast) this.#books.delete(partitionKey(place));
+      this.#books.delete(partitionKey(place));
     }
     return this.write({ read: processed, isLast, tallies });
   };
 
-  /** Resolves when the record is acknowledged, or waits for its topic. Never rejects. */
-  async write(record: Pick<LedgerRecord, "read" | "isLast" | "tallies">): Promise<void> {
-    const { producer, topic, process } = this.#deps;
-    const number = this.#deps.nextNumber();
-    this.#waiting.push(ledgerRecord(topic, { ...record, group: this.#group, process, number }));
-    const sent = this.#waiting.slice(-WAITING_MAX);
-    this.#waiting = [];
-    try {
-      const rejected = await producer.send(sent, { giveBack: true });
-      // A record that is too large would be rejected again.
-      const blocked = rejected.filter((each) => each.blocked !== undefined);
-      this.#waiting.unshift(...blocked.map((each) => each.record));
-    } catch {
-      // The producer is closed.
-    }
+  /** See `ProcessLedger.write`. */
+  write({ read, isLast, tallies }: Written): Promise<void> {
+    const { topic, process } = this.#ledger;
+    const records = tallies.parts(SUMS_MAX).map((part, at) => {
+      const number = this.#ledger.nextNumber();
+      const own = { group: this.#group, process, number };
+      return ledgerRecord(topic, { ...own, read: at === 0 ? read : [], isLast, tallies: part });
+    });
+    return this.#ledger.write(records);
   }
 }
+
+type Written = Pick<LedgerRecord, "read" | "isLast" | "tallies">;

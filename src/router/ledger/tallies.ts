@@ -14,7 +14,7 @@
 
 import { type Delivery, readDelivery } from "../../domain/delivery.ts";
 import type { DestinationId, MessageId } from "../../domain/ids.ts";
-import type { WithHeaders } from "../../domain/record.ts";
+import type { RecordPlace, WithHeaders } from "../../domain/record.ts";
 
 export const BIN_MS = 600_000;
 /** The bin of records whose headers cannot be read. */
@@ -72,6 +72,11 @@ export function identityOf(messageId: string, receivedAtMs: number, retryCount =
   return { bin: Math.floor(receivedAtMs / BIN_MS), high, low };
 }
 
+/** The identity of a record that is not a call, or not a delivery: its position. */
+export function placeIdentity({ topic, partition, offset }: RecordPlace, atMs: number): Identity {
+  return identityOf(`${topic}/${partition}/${offset}`, atMs);
+}
+
 /** The fields that identify a delivery in the ledger. */
 export type TalliedDelivery = Pick<
   Delivery,
@@ -86,10 +91,14 @@ const UNREADABLE: TalliedDelivery = {
   endpoint: null,
 };
 
+/** No destination has a longer ID. Another program may write any header. */
+const DESTINATION_MAX = 100;
+
 /** A delivery on any topic. */
 export function talliedDelivery(record: WithHeaders): TalliedDelivery {
   const parsed = readDelivery(record);
   if (parsed.kind === "invalid") return UNREADABLE;
+  if (parsed.delivery.destination.length > DESTINATION_MAX) return UNREADABLE;
   const { destination, messageId, receivedAtMs, retryCount, endpoint } = parsed.delivery;
   return { destination, messageId, receivedAtMs, retryCount, endpoint };
 }
@@ -175,6 +184,23 @@ export class Tallies {
       this.of(bin, destination, outcome).addAll(sum);
     });
     others.#bins.clear();
+  }
+
+  /** Divides the sums into parts with at most so many. At least one part, which may be empty. */
+  parts(max: number): readonly Tallies[] {
+    let part = new Tallies();
+    let count = 0;
+    const parts = [part];
+    this.each((bin, destination, outcome, sum) => {
+      if (count === max) {
+        part = new Tallies();
+        parts.push(part);
+        count = 0;
+      }
+      part.of(bin, destination, outcome).addAll(sum);
+      count += 1;
+    });
+    return parts;
   }
 
   each(visit: VisitSum): void {

@@ -14,15 +14,14 @@
  */
 
 import type { Tallies } from "../ledger/tallies.ts";
-import { identityOf } from "../ledger/tallies.ts";
+import { placeIdentity } from "../ledger/tallies.ts";
 import type { Written } from "../stage/dead-letter-writer.ts";
 import type { Routed } from "./route-record.ts";
 
 export function tallyRouted(book: Tallies, routed: Routed, { instead }: Pick<Written, "instead">) {
   const { record } = routed;
   if (routed.kind === "unusable") {
-    const { topic, partition, offset, timestampMs } = record;
-    const identity = identityOf(`${topic}/${partition}/${offset}`, timestampMs);
+    const identity = placeIdentity(record, record.timestampMs);
     book.add("", "in", identity);
     book.add("", `dead:${routed.reason}`, identity);
     return;

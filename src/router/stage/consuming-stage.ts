@@ -123,7 +123,8 @@ export function startConsuming(deps: ConsumingDeps, stage: ConsumingStage): Runn
   const losses = new LossReport(deps, labels);
   const schemas = stage.readsValues === false ? undefined : deps.schemas;
   const consumers: readonly KeptConsumer[] = stage.consume(fail).map((options) => {
-    const handled = oversized(awaitSchemas(schemas, options.onAssigned, fail), fail);
+    const { onAssigned: own, passingTopics } = options;
+    const handled = oversized(awaitSchemas(schemas, own, fail), fail, passingTopics);
     const isAudited = deps.ledger !== undefined && stage.isAudited === true;
     const ledger = isAudited ? new StageLedger(deps.ledger, options.groupId) : null;
     const onAssigned = ledger?.booked(handled) ?? handled;

@@ -17,24 +17,38 @@ import type { IncomingRecord, RecordHeaders } from "../../domain/record.ts";
 import type { StageName } from "../../domain/stages.ts";
 import type { PartitionHandler } from "../../kafka/port.ts";
 import type { BookedPartition, OnBooked } from "../ledger/stage-ledger.ts";
-import { deliveryIdentity, talliedDelivery } from "../ledger/tallies.ts";
+import {
+  deliveryIdentity,
+  placeIdentity,
+  type Tallies,
+  talliedDelivery,
+} from "../ledger/tallies.ts";
 import { type DeadLetterWriter, deadLetterWriter } from "./dead-letter-writer.ts";
 import type { StageDeps } from "./running-stage.ts";
 
 /**
  * @param headersOf returns the headers of a record that its dead letter keeps; by default, those that producers sent.
- * @returns a wrapper of a consumer's partition handlers; its `fail` is called if a dead letter cannot be written.
+ * @returns a wrapper of a consumer's partition handlers; its `fail` is called if a dead letter cannot be written, and its
+ *   `passing` are the consumer's `passingTopics`.
  */
 export function deadLetterOversized(
   deps: Pick<StageDeps, "producer" | "clock" | "metrics" | "log">,
   stage: StageName,
   deadLetterTopic: string,
   headersOf?: (record: IncomingRecord) => RecordHeaders,
-): (onAssigned: OnBooked, fail: (thrown: unknown) => void) => OnBooked {
+): (
+  onAssigned: OnBooked,
+  fail: (thrown: unknown) => void,
+  passing?: readonly string[],
+) => OnBooked {
   // Created at the first such record, because few consumers get one.
   let writer: DeadLetterWriter | undefined;
   let tell: ReturnType<typeof countDeadLetters> | undefined;
-  const giveUp: GiveUp = async (records, partition) => {
+  const giveUp = async (
+    records: readonly IncomingRecord[],
+    partition: BookedPartition,
+    passing: readonly string[],
+  ) => {
     writer ??= deadLetterWriter(deps, stage, deadLetterTopic, headersOf);
     tell ??= countDeadLetters(deps);
     const deadLettered = records.map((record) => ({
@@ -45,17 +59,26 @@ export function deadLetterOversized(
     tell((await writer.write([], deadLettered)).deadLetters);
     deps.metrics.recordsIn.bind({ stage }).inc(records.length);
     for (const record of records) {
-      const delivery = talliedDelivery(record);
-      const identity = deliveryIdentity(delivery);
-      partition.book?.add(delivery.destination, "in", identity);
-      partition.book?.add(delivery.destination, "dead:too-large", identity);
+      if (partition.book !== undefined) tally(partition.book, record, passing);
       partition.finish(record.offset);
     }
   };
-  return (onAssigned, fail) => {
-    const giveUpOrFail: GiveUp = (...given) => giveUp(...given).catch(fail);
+  return (onAssigned, fail, passing = []) => {
+    const giveUpOrFail: GiveUp = (...given) => giveUp(...given, passing).catch(fail);
     return (assigned) => new WithoutOversized(onAssigned(assigned), assigned, giveUpOrFail);
   };
+}
+
+/** A record without the headers of a delivery is counted like a call that cannot be used (`route/tally-routed.ts`). */
+function tally(book: Tallies, record: IncomingRecord, passing: readonly string[]): void {
+  const delivery = talliedDelivery(record);
+  const { destination } = delivery;
+  const isDelivery = destination !== "";
+  const identity = isDelivery
+    ? deliveryIdentity(delivery)
+    : placeIdentity(record, record.timestampMs);
+  book.add(destination, passing.includes(record.topic) ? "in:retry" : "in", identity);
+  book.add(destination, "dead:too-large", identity);
 }
 
 type GiveUp = (records: readonly IncomingRecord[], partition: BookedPartition) => Promise<void>;

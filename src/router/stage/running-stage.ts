@@ -12,7 +12,7 @@ import type { StageName } from "../../domain/stages.ts";
 import type { Kafka, Producer } from "../../kafka/port.ts";
 import type { Schemas } from "../../registry/port.ts";
 import type { OperatorActions } from "../control/operator-action-state.ts";
-import type { ProcessLedger } from "../ledger/stage-ledger.ts";
+import type { ProcessLedger } from "../ledger/process-ledger.ts";
 import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 import type { Rerouting } from "./reroute.ts";
 import type { TopicKeeper } from "./topic-keeper.ts";
