@@ -18,7 +18,7 @@ import { type LedgerRecord, ledgerRecord } from "./ledger-record.ts";
 import type { ProcessLedger } from "./process-ledger.ts";
 import { Tallies } from "./tallies.ts";
 
-/** So many sums fit into a record, however long the names of destinations are. */
+/** The number of sums that fit into a record, even if the IDs of destinations are long. */
 const SUMS_MAX = 4_000;
 
 /** A partition with the outcomes of its records, which are added in the tick in which a record is finished. */

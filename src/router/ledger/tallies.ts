@@ -186,7 +186,7 @@ export class Tallies {
     others.#bins.clear();
   }
 
-  /** Divides the sums into parts with at most so many. At least one part, which may be empty. */
+  /** Divides the sums into parts, each with at most `max` sums. There is at least one part, which may be empty. */
   parts(max: number): readonly Tallies[] {
     let part = new Tallies();
     let count = 0;
