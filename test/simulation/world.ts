@@ -75,6 +75,7 @@ export class World {
   readonly #sent: Sent[] = [];
   readonly #exposures: Exposure[] = [];
   #losesAcknowledgements = false;
+  #isLate = false;
   readonly #failures: string[] = [];
   #processes: SimulatedProcess[] = [];
 
@@ -125,7 +126,11 @@ export class World {
   /** The second witness: what `switchyard audit` finds in the ledger. */
   #audited(): Promise<string[]> {
     const ids = this.#destinations.map(({ id }) => id);
-    const sent = { calls: this.#sent.length, isRepeated: this.#losesAcknowledgements };
+    const sent = {
+      calls: this.#sent.length,
+      isRepeated: this.#losesAcknowledgements,
+      isLate: this.#isLate,
+    };
     return auditProblems(this.#cluster.connect(), this.clock, ids, sent);
   }
 
@@ -276,6 +281,7 @@ export class World {
   /** Makes writes take seconds, while a process has to leave. */
   #stick(weather: Weather): void {
     this.#cluster.delayWrites(this.#random.integer(500, 4_000));
+    this.#isLate = true;
     const goAtMs = this.#random.integer(0, 18 * SECOND_MS);
     // Publishes calls, so that something can fail.
     for (let count = 3; count > 0; count -= 1) {
@@ -293,6 +299,7 @@ export class World {
   }
 
   #outage(forMs: number): void {
+    this.#isLate = true;
     this.#expose(forMs);
     this.#canaries.outage(forMs);
     this.#cluster.goDown();
@@ -301,6 +308,7 @@ export class World {
 
   #loseAcknowledgements(forMs: number): void {
     this.#losesAcknowledgements = true;
+    this.#isLate = true;
     this.#expose(forMs);
     this.#cluster.loseAcknowledgements(0.3);
     this.clock.schedule(forMs, () => this.#cluster.loseAcknowledgements(0));

@@ -80,8 +80,10 @@ const NEXT: Readonly<Record<HopName | "calls", readonly HopName[]>> = {
   delay: ["queue", "delay", "retry"],
 };
 
-/** The number of keys that are kept for each partition. No partition has more records in progress. */
+/** The number of records of a partition, from the committed offset on, that may be in progress. */
 const OPEN_MAX = 10_000;
+/** Maximum number of keys that are kept for a hop: more would not fit into memory. */
+const KEYS_MAX = 5_000_000;
 
 export async function audit(
   source: AuditSource,
@@ -136,7 +138,7 @@ class Auditor {
       if (!this.#audited.has(balance.destination)) continue;
       const ofDestination = this.#of(balance.destination);
       const located = await locate(this.#source, window, balance, this.#open);
-      this.#findings.push(...located.findings);
+      for (const each of located.findings) this.#findings.push(each);
       ofDestination.repeated += located.repeated;
       // It is counted where it was read, and not where it was written.
       if (balance.hop.name === "queue") ofDestination.queued -= located.inProgress;
@@ -194,11 +196,12 @@ class Auditor {
       const { hop } = audited;
       const found = hop === null ? identifiedCall(record) : identifiedDelivery(record);
       const { bin } = found.identity;
-      if (left > 0) this.#keepOpen(hop, record);
-      left -= 1;
+      const isInBins = bin >= this.#bins.first && bin < this.#bins.end;
+      if (isInBins && (left > 0 || record.offset < committed)) this.#keepOpen(hop, record);
+      if (record.offset >= committed) left -= 1;
       if (record.offset >= end) return;
       if (hop !== null) this.#balances.addRecord(hop, found.destination, found.identity, 1);
-      if (bin < this.#bins.first || bin >= this.#bins.end) return;
+      if (!isInBins) return;
       if (hop !== null && !this.#audited.has(found.destination)) return;
       if (record.offset >= committed) this.#waits(hop, found);
       else this.#notProcessed(partition, record, found);
@@ -221,7 +224,7 @@ class Auditor {
     const key = keyOf(identity.high, identity.low);
     for (const next of NEXT[hop ?? "calls"]) {
       const keys = this.#open.get(next) ?? new Set();
-      this.#open.set(next, keys.add(key));
+      if (keys.size < KEYS_MAX) this.#open.set(next, keys.add(key));
     }
   }
 
@@ -261,6 +264,7 @@ class Auditor {
     const { audited, booked } = partition;
     const { hop } = audited;
     for (const { range } of booked?.repeats ?? []) {
+      if (range[1] > partition.end) continue;
       await readRanges(this.#source, partition, [range], (record) => {
         if (hop === null) {
           const { bin } = identifiedCall(record).identity;

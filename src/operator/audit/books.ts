@@ -172,7 +172,9 @@ export class Books {
     const before = this.#tenures.get(key);
     this.#tenures.set(key, { group, process, hasEnded: isLast, atMs });
     if (before === undefined || !(isFirst || before.process !== process)) return before;
-    const toMs = Math.min(atMs, this.#lastWriteMs(before));
+    const lastMs = this.#lastWriteMs(before);
+    // An owner that has ended may still be writing when the next one begins.
+    const toMs = before.hasEnded ? lastMs : Math.min(atMs, lastMs);
     this.#changes.push({ group, fromMs: before.atMs, toMs, isCrash: !before.hasEnded });
     return before;
   }

@@ -42,7 +42,7 @@ export function findMissing<Item extends Hash>(
     const found = findSubset(candidates, rest);
     if (found === null && isMore) unnamed += rest.count === 0 ? 2 : Math.abs(rest.count);
     else if (found === null) unnamed += Math.max(0, rest.count);
-    missing.push(...(found ?? []));
+    for (const each of found ?? []) missing.push(each);
   }
   return { missing, unnamed };
 }

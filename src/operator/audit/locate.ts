@@ -36,6 +36,9 @@ import { identifiedCall, identifiedDelivery } from "./identities.ts";
 import { type Contained, readContent, readSpare, type Spare } from "./read-content.ts";
 import { type AuditSource, readLedger, readRanges, type Window } from "./read-window.ts";
 
+/** Maximum number of missing deliveries of ten minutes and a destination that are named. The others are counted. */
+const NAMED_MAX = 1_000;
+
 export interface Finding {
   readonly kind: "missing" | "doubled" | "extra" | "skipped" | "unread";
   /** Null if it cannot be known. */
@@ -89,7 +92,7 @@ export async function locate(
   const { hop, destination } = balance;
   const content = await readContent(source, window, balance);
   const { entries, others } = await readEntries(source, window, balance);
-  await takeInput(source, entries, content, balance);
+  await takeInput(source, window, entries, content, balance);
   correct(entries, content);
   const spare = await readSpare(source, window, balance, content);
   const excuses = excusesOf(spare, source.groups, window, balance, open.get(hop.name));
@@ -105,7 +108,7 @@ export async function locate(
   const isMore = tooMany === null && found.missing.length > surplus - balance.count;
   const { missing } = explained ?? (isMore ? NOTHING : found);
   const findings: Finding[] = [];
-  for (const { place, atMs } of missing) {
+  for (const { place, atMs } of missing.slice(0, NAMED_MAX)) {
     const at = new Date(atMs).toISOString();
     const last = `the ${hop.writer} stage wrote it to ${WHERE[hop.name]} before ${at}, but it is not there`;
     const messageId = await messageIdAt(source, place);
@@ -122,8 +125,9 @@ export async function locate(
     return { findings, unnamed, repeated: atChange.length, inProgress: waitingOf(notYet) };
   }
   const { repeated, pending, named } = withExcuse(tooMany, excuses);
-  findings.push(...named.map((each) => findingOf(each, destination)));
-  const unnamed = explained === null ? found.unnamed : 0;
+  for (const each of named) findings.push(findingOf(each, destination));
+  const more = Math.max(0, missing.length - NAMED_MAX);
+  const unnamed = more + (explained === null ? found.unnamed : 0);
   return { findings, unnamed, repeated: repeated.length, inProgress: waitingOf(pending) };
 }
 
@@ -205,6 +209,16 @@ async function readEntries(
   return { entries, others };
 }
 
+/** The end of the partition; 0 if the topic was recreated since, or is not read. */
+function endOf({ partitions }: Window, place: PartitionPlace, topicId: string): number {
+  const found = partitions.find(
+    ({ topic, partition }) => topic === place.topic && partition === place.partition,
+  );
+  if (found === undefined) return 0;
+  // Without an ID, it cannot be told.
+  return topicId === "" || found.booked?.topicId === topicId ? found.end : 0;
+}
+
 /** A range of one partition that is in the ledger record of an entry. */
 interface InputRange {
   readonly entry: Entry;
@@ -217,17 +231,20 @@ interface InputRange {
  */
 async function takeInput(
   source: AuditSource,
+  window: Window,
   entries: readonly Entry[],
   content: ReadonlyMap<number, Contained>,
   balance: Balance,
 ): Promise<void> {
   const inputs = new Map<string, { place: PartitionPlace; all: InputRange[] }>();
   for (const entry of entries) {
-    for (const { topic, partition, ranges } of entry.read) {
+    for (const { topic, partition, topicId, ranges } of entry.read) {
       const place = { topic, partition };
+      const end = endOf(window, place, topicId);
       const input = inputs.get(partitionKey(place)) ?? { place, all: [] };
       inputs.set(partitionKey(place), input);
-      for (const range of ranges) input.all.push({ entry, range });
+      // A topic that was recreated has other records at the same offsets.
+      for (const range of ranges) if (range[1] <= end) input.all.push({ entry, range });
     }
   }
   await eachInParallel([...inputs.values()], async ({ place, all }) => {

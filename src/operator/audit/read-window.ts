@@ -24,6 +24,9 @@ import { CLOCK_MARGIN_MS, eachInParallel, READ_MAX_BYTES } from "../connect/part
 import { type Bins, type BookedPartition, Books, type Interval } from "./books.ts";
 import type { HopName } from "./hops.ts";
 
+/** How far the clocks of producers may be ahead. */
+const AHEAD_MS = 3_600_000;
+
 export interface AuditSource {
   readonly kafka: Pick<Kafka, "admin" | "read">;
   readonly topics: TopicNames;
@@ -100,9 +103,11 @@ export async function readWindow(source: AuditSource, bins: Bins, fromMs: number
   const books = new Books(source.groups, bins);
   const sinceMs = Math.max(0, fromMs - CLOCK_MARGIN_MS);
   const ledger = await admin.offsets(source.topics.ledger);
-  const whole = { fromMs: sinceMs, toMs: Number.POSITIVE_INFINITY };
+  // Producers may be ahead of the stages, which then process calls before the time at which they were received.
+  const whole = { fromMs: Math.max(0, sinceMs - AHEAD_MS), toMs: Number.POSITIVE_INFINITY };
   const add = (record: LedgerRecord, atMs: number) => books.add(record, atMs);
-  const reachesBack = await readLedger(source, ledger, whole, add);
+  const hasEarlier = await readLedger(source, ledger, whole, add);
+  const reachesBack = hasEarlier || (books.written?.fromMs ?? fromMs) < fromMs;
   const ids = await admin.topicIds(names);
   const offsets = await admin.offsetsOf(names);
   const laterOffsets = await admin.offsetsOf(names);

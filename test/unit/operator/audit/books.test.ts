@@ -61,7 +61,7 @@ describe("a ledger record of a partition", () => {
       { process: "a", ranges: [], isLast: true },
       { process: "b", ranges: [[10, 12]], start: ours(10) },
     );
-    expect(changes).toEqual([{ fromMs: 1_000, toMs: 2_000, isCrash: false }]);
+    expect(changes).toEqual([{ fromMs: 1_000, toMs: 61_000, isCrash: false }]);
   });
   test("begins another tenure of the same process, which did not say that it ends", () => {
     const changes = changesOf(
