@@ -163,11 +163,14 @@ export class World {
 
   /**
    * Unless an endpoint fails, calls with the same key arrive one after the other or in one batch, in the order of the
-   * topic.
+   * topic. If a proxy fails after one of several endpoints has got a request, the other endpoint is skipped and retried,
+   * and later calls overtake that retry.
    */
   #outOfOrder(): string[] {
-    const healthy = this.#destinations.filter(({ endpoints }) =>
-      endpoints.every(({ key }) => this.#behaviours.get(key)?.kind === "healthy"),
+    const healthy = this.#destinations.filter(
+      ({ id, deliver, endpoints }) =>
+        endpoints.every(({ key }) => this.#behaviours.get(key)?.kind === "healthy") &&
+        (deliver !== "every" || this.#proxyOutages.get(id)?.length === 0),
     );
     return healthy.flatMap(({ id }) => {
       const latest = new Map<string, readonly Request[]>();
