@@ -4,7 +4,9 @@
  *   law                                                       unless
  *   the audit ends, and its exit status agrees with it        -
  *   it finds what was injected, and nothing else              the records of a destination were deleted unread
- *   everything is known                                       the same; the ledger always begins with the run
+ *   everything is known                                       the same; the ledger always begins with the run. A crash
+ *                                                             while the ledger was slow leaves records that are not in
+ *                                                             it, and many copies cannot be told from what is missing
  *   at the end, every record of `calls` was routed once,      -
  *     and nothing waits
  *   at the end, as many deliveries have ended as calls        the same
@@ -117,6 +119,7 @@ function nameOf({ kind, messageId, destination }: AuditExpected["injected"][numb
 
 function isExcused(sentence: string, lossy: ReadonlySet<string>): boolean {
   if (sentence.startsWith("the ledger begins at")) return true;
+  if (/processed without a ledger$|cannot be known$/.test(sentence)) return true;
   return [...lossy].some((id) => sentence.startsWith(`${id}: `));
 }
 

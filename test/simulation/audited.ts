@@ -35,7 +35,7 @@ export async function auditProblems(
 }
 
 function isWithoutLedger(sentence: string): boolean {
-  return sentence.endsWith("processed without a ledger");
+  return /processed without a ledger$|cannot be known$/.test(sentence);
 }
 
 function sentences({ calls, findings, unnamed, unknown }: AuditReport, sent: Sent): string[] {

@@ -147,6 +147,10 @@ class Auditor {
         if (kind === "missing") ofDestination.missing += 1;
         else ofDestination.tooMany += 1;
       }
+      if (located.unsure > 0) {
+        const { destination, bin } = balance;
+        this.#unknown.push(unsureText(destination, bin, located.unsure));
+      }
       if (located.unnamed > 0) {
         this.#cannotName(balance.destination, balance.bin, located.unnamed);
       }
@@ -312,6 +316,13 @@ class Auditor {
     this.#destinations.set(destination, sums);
     return sums;
   }
+}
+
+/** A crash may cause this. */
+function unsureText(destination: string, bin: number, count: number): string {
+  const from = new Date(bin * BIN_MS).toISOString();
+  const what = `${counted(count, "delivery", "deliveries")} of the ten minutes from ${from}`;
+  return `${destination}: ${what} differ after a crash, and whether others are missing cannot be known`;
 }
 
 function beginning(firstMs: number | undefined): string {

@@ -6,8 +6,6 @@
  *   more, because records were deleted  the sum of all that is missing follows from the balance. Up to three are found,
  *     after they had been processed,    and more are counted
  *     or the topic was recreated
- *   what another record seems to have   only the sum of all of them is certain: of two copies of a delivery, one may
- *     too many                          have been retried, and the other one dead-lettered
  *   as many more as were too many,      the number is that of what is missing or too many, at least: one of each if their
  *     which were deleted, too           numbers are the same, and their sums are not
  *
@@ -35,32 +33,24 @@ export function findMissing<Item extends Hash>(
   all: readonly Absent<Item>[],
   sum: Sum | null,
 ): Missing<Item> {
-  const total = totalOf(all);
-  const isMixed = all.some(({ rest }) => rest.count < 0);
-  const isWhole = isMixed || (sum !== null && !isSame(total, sum));
+  const isMore = sum !== null && !isSumOf(all, sum);
   const candidates = all.flatMap((each) => each.candidates);
-  const parts = isWhole ? [{ rest: sum ?? total, candidates }] : all;
+  const parts = isMore ? [{ rest: sum, candidates }] : all;
   const missing: Item[] = [];
   let unnamed = 0;
   for (const { rest, candidates } of parts) {
     const found = findSubset(candidates, rest);
-    if (found === null && isWhole) unnamed += rest.count === 0 ? 2 : Math.abs(rest.count);
+    if (found === null && isMore) unnamed += rest.count === 0 ? 2 : Math.abs(rest.count);
     else if (found === null) unnamed += Math.max(0, rest.count);
     for (const each of found ?? []) missing.push(each);
   }
   return { missing, unnamed };
 }
 
-function totalOf(all: readonly Absent<Hash>[]): Sum {
-  const total = new Sum();
-  for (const { rest } of all) total.addAll(rest);
-  return total;
-}
-
-function isSame(one: Sum, other: Sum): boolean {
+function isSumOf(all: readonly Absent<Hash>[], sum: Sum): boolean {
   const left = new Sum();
-  left.addAll(one);
-  left.addAll(other, -1);
+  left.addAll(sum);
+  for (const { rest } of all) left.addAll(rest, -1);
   return left.isZero;
 }
 

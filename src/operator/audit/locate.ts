@@ -56,6 +56,11 @@ export interface Finding {
 export type OpenInput = ReadonlyMap<HopName, ReadonlySet<number>>;
 
 export interface Located {
+  /**
+   * The number of deliveries that differ after a crash. Because of the copies that it made, it cannot be known whether
+   * others are missing.
+   */
+  readonly unsure: number;
   readonly findings: readonly Finding[];
   /** Deliveries that were written again after a crash. */
   readonly repeated: number;
@@ -108,6 +113,12 @@ export async function locate(
   const isMore = tooMany === null && found.missing.length > surplus - balance.count;
   const { missing } = explained ?? (isMore ? NOTHING : found);
   const findings: Finding[] = [];
+  const { repeated: copies } = withExcuse(spare, excuses);
+  const isMixed = tooMany === null || entries.some(({ rest }) => rest.count < 0);
+  if (copies.length > 0 && isMixed) {
+    const repeated = Math.min(copies.length, surplus);
+    return { findings, unnamed: 0, unsure: surplus + missing.length, repeated, inProgress: 0 };
+  }
   for (const { place, atMs } of missing.slice(0, NAMED_MAX)) {
     const at = new Date(atMs).toISOString();
     const last = `the ${hop.writer} stage wrote it to ${WHERE[hop.name]} before ${at}, but it is not there`;
@@ -122,13 +133,15 @@ export async function locate(
     const rest = balance.count + missing.length - excused;
     // If the number is right, and the sum is not, one is missing and another one is extra.
     const unnamed = rest === 0 && excused === 0 ? 2 : Math.abs(rest);
-    return { findings, unnamed, repeated: atChange.length, inProgress: waitingOf(notYet) };
+    const inProgress = waitingOf(notYet);
+    return { findings, unnamed, unsure: 0, repeated: atChange.length, inProgress };
   }
   const { repeated, pending, named } = withExcuse(tooMany, excuses);
   for (const each of named) findings.push(findingOf(each, destination));
   const more = Math.max(0, missing.length - NAMED_MAX);
   const unnamed = more + (explained === null ? found.unnamed : 0);
-  return { findings, unnamed, repeated: repeated.length, inProgress: waitingOf(pending) };
+  const inProgress = waitingOf(pending);
+  return { findings, unnamed, unsure: 0, repeated: repeated.length, inProgress };
 }
 
 const NOTHING = { missing: [] } as const;
