@@ -114,8 +114,9 @@ export async function locate(
   const { missing } = explained ?? (isMore ? NOTHING : found);
   const findings: Finding[] = [];
   const { repeated: copies } = withExcuse(spare, excuses);
+  const hasCopies = copies.length > 0 || window.books.changes().some(({ isCrash }) => isCrash);
   const isMixed = tooMany === null || entries.some(({ rest }) => rest.count < 0);
-  if (copies.length > 0 && isMixed) {
+  if (hasCopies && isMixed) {
     const repeated = Math.min(copies.length, surplus);
     return { findings, unnamed: 0, unsure: surplus + missing.length, repeated, inProgress: 0 };
   }
