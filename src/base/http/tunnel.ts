@@ -32,7 +32,7 @@ export interface ForwardProxy {
   readonly name: string;
   readonly hostname: string;
   readonly port: number;
-  /** The value of `Proxy-Authorization`, which is secret; null if there are no credentials. */
+  /** The secret value of `Proxy-Authorization`; null without credentials. */
   readonly authorization: string | null;
   /** Null if the connection to the proxy has no TLS. */
   readonly secureContext: (() => SecureContext) | null;
@@ -80,7 +80,7 @@ export class Tunnel {
   readonly #head = new ResponseHead();
   readonly #authority: string;
   #bytesLeft = HEAD_MAX_BYTES;
-  /** What the proxy has to do next. After `done`, it is no longer the cause of failures. */
+  /** The step for which the proxy is responsible. After `done`, failures have another cause. */
   #step: "connection" | "tls" | "response" | "done" = "connection";
 
   constructor(proxy: ForwardProxy, hostname: string, port: number) {

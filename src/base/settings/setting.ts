@@ -37,7 +37,7 @@ export interface Setting<Value, U extends Unit = Unit> extends NodeOf<Value> {
 
 export interface Section<Value> extends NodeOf<Value> {
   readonly kind: "section";
-  /** @param hintFor a hint about an unknown key, instead of a similar key; null if there is none. */
+  /** @param hintFor returns the hint for an unknown key; if it returns null, the hint is a similar key. */
   readonly decode: (
     raw: unknown,
     place: Place,

@@ -142,9 +142,12 @@ export class Committer {
     if (changes.length === 0) return;
     // Nothing may be processed between the two snapshots: a commit must not cover more than what was reported.
     await this.#report(false);
+    // Partitions that were fenced meanwhile may belong to other members, whose commits this one would undo.
+    const own = changes.filter(({ owned }) => !owned.isFenced);
+    if (own.length === 0) return;
     try {
-      await member.commit(changes.map((change) => toCommit(change, this.#metadata)));
-      for (const { owned, commit } of changes) owned.wasCommitted(commit);
+      await member.commit(own.map((change) => toCommit(change, this.#metadata)));
+      for (const { owned, commit } of own) owned.wasCommitted(commit);
     } catch (error) {
       await this.#failed(error);
     }

@@ -48,8 +48,8 @@ export class ProcessedSince {
     const now = stateOf(this.#completion);
     const processed = processedBetween(this.#reported, now, topicId);
     const ranges = without(processed, this.#unread);
-    this.#unread = this.#unread.filter(([, end]) => end > now.offset);
     if (ranges.length === 0 && !isLast) return null;
+    this.#unread = this.#unread.filter(([, end]) => end > now.offset);
     const start = this.#start;
     this.#reported = now;
     this.#start = null;

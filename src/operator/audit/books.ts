@@ -97,7 +97,7 @@ export class Books {
   readonly #changes: OwnerChange[] = [];
   /** The number of ledger records. */
   records = 0;
-  /** When the first and the last of them were written; null if there are none. */
+  /** The times of the first and the last ledger record; null if there are none. */
   written: Interval | null = null;
 
   /** @param bins the bins whose sums are kept. */

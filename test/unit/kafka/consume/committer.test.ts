@@ -174,3 +174,23 @@ test("a last commit without a response is waited for no longer than its time", a
   expect(await last).toMatchObject({ message: "a commit took more than 5 s" });
   committer.stop();
 });
+
+test("a partition that is fenced while the report before the commit waits is not committed", async () => {
+  const reported = Promise.withResolvers<void>();
+  const beforeCommit = () => reported.promise;
+  committer = new Committer({ groupId: "g", beforeCommit }, lines.log, new CommitPace());
+  const fenced = { isFenced: false };
+  const takeProcessed = () => ({ topic: "a", partition: 0, topicId: "", ranges: [[0, 3]] });
+  const [lost, kept] = [0, 1].map((number) =>
+    Object.assign(partition("a", number, { offset: 3, metadata: "" }), { takeProcessed }),
+  );
+  if (lost === undefined || kept === undefined) throw new Error("no partitions");
+  Object.defineProperty(lost, "isFenced", { get: () => fenced.isFenced });
+  committer.own(member, [lost, kept]);
+  const committing = committer.commit();
+  await Promise.resolve();
+  fenced.isFenced = true;
+  reported.resolve();
+  await committing;
+  expect(commits).toEqual([[{ topic: "a", partition: 1, offset: 3, metadata: "" }]]);
+});
