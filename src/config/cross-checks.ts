@@ -207,6 +207,7 @@ function topicProblems(file: FoundValue, ids: readonly Text[]): readonly Problem
   const taken = ids.flatMap(({ value }) => [
     topicOf(names, value),
     names.retries(value as DestinationId),
+    names.order(value as DestinationId),
   ]);
   return [...problems, ...takenNames(file, names, taken)];
 }

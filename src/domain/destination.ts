@@ -55,6 +55,10 @@ export interface AttemptedDestination extends DestinationBase {
   /** At least one endpoint; each URL appears once. */
   readonly endpoints: readonly Endpoint[];
   readonly deliver: "any" | "every";
+  /** If strict, later deliveries of a user wait behind one that awaits retry. */
+  readonly order: "loose" | "strict";
+  /** What follows a dead letter of a user: the user's next delivery, or nothing. Always `continue` if the order is loose. */
+  readonly onDeadLetter: "continue" | "hold";
   /** If true, nothing is sent; deliveries wait in the queue. */
   readonly paused: boolean;
   /** Maximum number of deliveries that each process attempts at the same time; at least 1. */

@@ -57,6 +57,7 @@ const REPLAYED = [
   "deliveries",
   "delays",
   "deadLetterReplays",
+  "order",
   "ledger",
 ] as const satisfies readonly TopicKind[];
 
@@ -93,17 +94,26 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
     ],
   },
   deliver: {
-    reads: ["operatorActions", "operatorEvents", "suppressions"],
-    writes: ["delays", "deadLetters", "attempts", "operatorActions", "operatorEvents", "ledger"],
+    reads: ["order", "operatorActions", "operatorEvents", "suppressions"],
+    writes: [
+      "delays",
+      "deadLetters",
+      "attempts",
+      "order",
+      "operatorActions",
+      "operatorEvents",
+      "ledger",
+    ],
     groups: ["operatorEvents"],
   },
   delay: {
-    reads: ["operatorActions", "operatorEvents"],
+    reads: ["order", "operatorActions", "operatorEvents"],
     writes: [
       "deliveries",
       "retries",
       "delays",
       "deadLetters",
+      "order",
       "operatorActions",
       "operatorEvents",
       "ledger",
@@ -263,7 +273,8 @@ interface NamePattern {
 const NONE = "" as DestinationId;
 
 function topicPattern(topics: TopicNames, kind: TopicKind): NamePattern {
-  if (kind === "deliveries" || kind === "retries") return prefixed(topics[kind](NONE));
+  if (kind === "deliveries" || kind === "retries" || kind === "order")
+    return prefixed(topics[kind](NONE));
   if (kind !== "delays") return literal(topics[kind]);
   return prefixed(topics.delays(1).slice(0, -delayName(1).length));
 }

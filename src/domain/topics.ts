@@ -28,6 +28,8 @@ export interface TopicNames {
   readonly deliveries: (destination: DestinationId) => string;
   /** The topic of a destination's deliveries that are due for a retry. */
   readonly retries: (destination: DestinationId) => string;
+  /** The topic of what is known about the order of a destination's deliveries, if its order is strict. */
+  readonly order: (destination: DestinationId) => string;
   /** The delay topic for one retry delay; the topic's name contains the delay. */
   readonly delays: (delayMs: number) => string;
 }
@@ -49,17 +51,32 @@ export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames 
     ledger: `${prefix}ledger`,
     deliveries: (destination) => `${prefix}deliveries.${destination}`,
     retries: (destination) => `${prefix}retries.${destination}`,
+    order: (destination) => `${prefix}order.${destination}`,
     delays: (delayMs) => `${prefix}delays.${delayName(delayMs)}`,
   };
 }
 
-/** The destination whose deliveries the topic contains; null if the topic does not belong to a destination. */
+/** The destination whose deliveries the topic contains; null if it contains no deliveries of one destination. */
 export function destinationOfTopic(
   topic: string,
   topics: Pick<TopicNames, "deliveries" | "retries">,
 ): DestinationId | null {
-  const none = "" as DestinationId;
-  const starts = [topics.deliveries(none), topics.retries(none)];
+  return destinationAfter(topic, [topics.deliveries, topics.retries]);
+}
+
+/** The destination to which the topic belongs; null if it does not belong to a destination. */
+export function ownerOfTopic(
+  topic: string,
+  topics: Pick<TopicNames, "deliveries" | "retries" | "order">,
+): DestinationId | null {
+  return destinationAfter(topic, [topics.deliveries, topics.retries, topics.order]);
+}
+
+function destinationAfter(
+  topic: string,
+  names: readonly TopicNames["deliveries"][],
+): DestinationId | null {
+  const starts = names.map((name) => name("" as DestinationId));
   const start = starts.find((each) => topic.startsWith(each));
   return start === undefined ? null : (topic.slice(start.length) as DestinationId);
 }

@@ -27,6 +27,7 @@ const KEYS: Readonly<Record<TopicKind, string>> = {
   deletionRequests: "userId",
   deliveries: "the call's userId, or anonymousId",
   retries: "the delivery's key",
+  order: "the fact, and a hash of the delivery's key",
   delays: "the delivery's key",
   deadLetters: "the record's key",
   deadLetterReplays: "the range of dead letters, and the replay",
@@ -54,6 +55,7 @@ const IF: Partial<Record<TopicKind, string>> = {
   operatorEvents: "operatorEvents.enabled",
   attempts: "attempts.enabled",
   ledger: "audit.enabled",
+  order: "order: strict",
 };
 /** The readers of topics that have no consumer group. */
 const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
@@ -66,6 +68,7 @@ const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
   operatorActions: "route, deletion, deliver, delay",
   suppressions: "ingest, route, audience, deliver, commands",
   ledger: "`audit`",
+  order: "deliver, delay",
 };
 
 function notesOf(kind: TopicKind) {
@@ -108,6 +111,7 @@ export function renderTopics(): string {
     topics,
     destinations: [DESTINATION],
     webhooks: [DESTINATION],
+    strict: [DESTINATION],
     retryDelaysMs: RETRY_DELAYS_MS,
     retryWindowMs: WINDOW_MS,
     partitions: 6,

@@ -39,12 +39,14 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
   const { partitions, replicationFactor, maxMessageBytes } = config.kafka;
   const { retryDelaysMs, retryWindowMs } = config.delivery;
   const destinations = config.destinations.map(({ id }) => id);
-  const webhooks = config.destinations.filter(isAttempted).map(({ id }) => id);
+  const attempted = config.destinations.filter(isAttempted);
+  const webhooks = attempted.map(({ id }) => id);
+  const strict = attempted.filter(({ order }) => order === "strict").map(({ id }) => id);
   const topics = configuredTopics(config);
   const partitionsOf = new Map(
     config.destinations.flatMap(({ id, partitions: own }) => (own === null ? [] : [[id, own]])),
   );
-  const named = { topics, destinations, webhooks, partitionsOf };
+  const named = { topics, destinations, webhooks, strict, partitionsOf };
   const { enabled, retentionMs } = config.attempts;
   const attemptsRetentionMs = enabled ? retentionMs : null;
   const counts = { partitions, replicationFactor, maxMessageBytes };

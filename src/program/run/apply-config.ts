@@ -23,7 +23,7 @@ import { firstNames } from "../../base/words/count.ts";
 import type { Config } from "../../config/config.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import type { LiveSettings } from "../../domain/live-settings.ts";
-import { destinationOfTopic } from "../../domain/topics.ts";
+import { ownerOfTopic } from "../../domain/topics.ts";
 import type { Admin, TopicSpec } from "../../kafka/port.ts";
 import { configuredPlan, configuredTopics } from "../../operator/connect/connection.ts";
 import type { Rerouting } from "../../router/stage/reroute.ts";
@@ -110,7 +110,7 @@ function byDestination(missing: readonly TopicSpec[], wanted: Config): Lacking["
   const names = configuredTopics(wanted);
   const waiting = new Map<DestinationId, string[]>();
   for (const { name } of missing) {
-    const destination = destinationOfTopic(name, names);
+    const destination = ownerOfTopic(name, names);
     if (destination === null) continue;
     waiting.set(destination, [...(waiting.get(destination) ?? []), name]);
   }

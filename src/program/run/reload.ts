@@ -214,7 +214,7 @@ export class Reloader implements Disposable {
  *   a destination                                     is
  *   whose topics are missing, and is new              omitted, even from the lists of sources
  *   whose topics are missing, and runs as another     kept as it is now
- *     type
+ *     type, or with a loose order
  *   any other                                         as in the new configuration
  */
 

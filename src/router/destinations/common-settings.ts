@@ -1,7 +1,17 @@
 /** Settings that several types of destinations share. Each type adds its own settings to them. */
 
-import { flag, id, listOf, rate, textLike, wholeNumber } from "../../base/settings/scalars.ts";
+import type { Invalid, Place } from "../../base/settings/config-path.ts";
+import {
+  flag,
+  id,
+  listOf,
+  oneOf,
+  rate,
+  textLike,
+  wholeNumber,
+} from "../../base/settings/scalars.ts";
 import { optional, required, setting } from "../../base/settings/setting.ts";
+import type { AttemptedDestination } from "../../domain/destination.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import { rulesSettings } from "../rules/settings/rules-settings.ts";
 
@@ -45,6 +55,18 @@ export const commonSettings = {
 /** Settings of destinations to which the deliver stage sends. */
 export const attemptSettings = {
   paused: setting(flag(), false, "If `true`, calls wait in the destination's queue."),
+  order: setting(
+    oneOf("loose", "strict"),
+    "loose",
+    "Which deliveries wait for one that awaits retry: none (`loose`), or later ones of the same user (`strict`). " +
+      "See [Strict order](guarantees.md#strict-order).",
+  ),
+  onDeadLetter: setting(
+    oneOf("continue", "hold"),
+    "continue",
+    "What happens to a user's later deliveries when one becomes a dead letter: they are delivered (`continue`), or wait " +
+      "until an operator replays or cancels the dead letter (`hold`). `hold` requires `order: strict`.",
+  ),
   concurrency: setting(
     wholeNumber(1, 10_000),
     64,
@@ -55,3 +77,23 @@ export const attemptSettings = {
     "Maximum number of requests per second to this destination from all processes.",
   ),
 };
+
+type Order = Pick<AttemptedDestination, "order" | "onDeadLetter" | "deliver" | "endpoints">;
+
+/** Checks that the settings about the order fit together. */
+export function checkOrder(
+  { order, onDeadLetter, deliver, endpoints }: Order,
+  place: Place,
+): Invalid | null {
+  if (order === "loose") {
+    if (onDeadLetter === "continue") return null;
+    const expected = "continue, because order is not strict";
+    const hint = "set order: strict, or remove onDeadLetter";
+    return place.child("onDeadLetter").fail("hold", expected, hint);
+  }
+  if (deliver === "any" || endpoints.length === 1) return null;
+  const found = `strict, with deliver: every and ${endpoints.length} endpoints`;
+  const expected = "loose, because this combination is not supported yet";
+  const hint = "set deliver: any, or configure a destination for each endpoint";
+  return place.child("order").fail(found, expected, hint);
+}

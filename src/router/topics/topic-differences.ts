@@ -14,13 +14,14 @@
  *   no permission to see the topic or its settings   hidden       leaves it
  *   a delay topic whose delay is not configured      retired      leaves it; it is still drained
  *   a topic of a destination that is not configured  orphaned     leaves it; used again if the ID returns
+ *   the order of a destination that is loose now     none         leaves it; used again with order: strict
  *
  * Partition counts are never changed, because calls with the same key could then be processed out of order. If the
  * brokers keep offsets for a shorter time than records, a group that was stopped for longer than this time reads all
  * records again.
  */
 
-import { delayOfTopic, type TopicNames } from "../../domain/topics.ts";
+import { delayOfTopic, ownerOfTopic, type TopicNames } from "../../domain/topics.ts";
 import { PLANNED_KEYS, type PlannedKey, type PlannedTopic } from "./topic-plan.ts";
 
 /** A topic on the cluster; compatible with the port's `TopicState`. */
@@ -166,13 +167,14 @@ function leftovers(
   existing: readonly string[],
 ): TopicDifference[] {
   const planned = new Set(plan.map(({ name }) => name));
-  const ofDestinations = [`${names.prefix}deliveries.`, `${names.prefix}retries.`];
   return existing
     .filter((name) => !planned.has(name))
     .toSorted()
     .flatMap((topic): TopicDifference[] => {
       if (delayOfTopic(topic, names) !== null) return [{ kind: "retired", topic }];
-      const isOrphaned = ofDestinations.some((start) => topic.startsWith(start));
-      return isOrphaned ? [{ kind: "orphaned", topic }] : [];
+      const owner = ownerOfTopic(topic, names);
+      if (owner === null) return [];
+      const isLoose = topic === names.order(owner) && planned.has(names.deliveries(owner));
+      return isLoose ? [] : [{ kind: "orphaned", topic }];
     });
 }

@@ -12,6 +12,7 @@
  *   dead-letters                14 d                             64 KiB more
  *   attempts                    attempts.retention               1 MiB; only if attempts.enabled
  *   ledger                      7 d                              1 MiB; only if audit.enabled
+ *   order.<destination>         compacted, one partition         1 MiB; only with order: strict
  *   dead-letter-replays         compacted, one partition         1 MiB
  *   audience-members            compacted                        1 MiB
  *   audiences                   compacted, one partition         1 MiB
@@ -47,6 +48,8 @@ export interface TopicPlanOptions {
   readonly destinations: readonly DestinationId[];
   /** The webhook destinations among `destinations`. */
   readonly webhooks: readonly DestinationId[];
+  /** The destinations among `webhooks` whose order is strict. */
+  readonly strict: readonly DestinationId[];
   /** Delays that are equal share a topic. */
   readonly retryDelaysMs: readonly number[];
   readonly retryWindowMs: number;
@@ -93,7 +96,7 @@ export type PlannedConfig = Readonly<Partial<Record<PlannedKey, string>>>;
  * pass through them.
  */
 export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
-  const { topics, destinations, webhooks, retryDelaysMs, retryWindowMs } = options;
+  const { topics, destinations, webhooks, strict, retryDelaysMs, retryWindowMs } = options;
   const { partitions, replicationFactor, attemptsRetentionMs } = options;
   const largest = recordMaxBytes(topics);
   const allowed = options.maxMessageBytes ?? Number.POSITIVE_INFINITY;
@@ -152,6 +155,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
       ? []
       : [planned("attempts", topics.attempts, attemptsRetentionMs)]),
     ...(options.hasLedger ? [planned("ledger", topics.ledger, RETENTION_MS)] : []),
+    ...strict.map((id) => compacted("order", topics.order(id), 1)),
     compacted("deadLetterReplays", topics.deadLetterReplays, 1),
     compacted("audienceMembers", topics.audienceMembers, partitions),
     compacted("audiences", topics.audiences, 1),

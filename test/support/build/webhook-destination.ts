@@ -47,6 +47,8 @@ export function webhookDestination(given: GivenWebhook = {}): WebhookDestination
     endpoints: urls.map((url) => endpointOf(url)),
     payload: "standard",
     deliver: "any",
+    order: "loose",
+    onDeadLetter: "continue",
     concurrency: 64,
     requestsPerSecond: null,
     auth: null,

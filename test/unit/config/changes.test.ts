@@ -104,6 +104,11 @@ const ROWS: readonly (readonly [string, string, Partial<Changes>])[] = [
   ],
   ["    type: webhook", "    type: webhook\n    proxy: none", hook("proxy")],
   [
+    "    type: webhook",
+    "    type: webhook\n    order: strict\n    onDeadLetter: hold",
+    hook("order", "onDeadLetter"),
+  ],
+  [
     "cert: cert.pem, key: key.pem",
     "cert: renewed.pem, key: key.pem",
     { atOnce: ["ingest.tls.cert"] },

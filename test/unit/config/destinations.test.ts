@@ -36,6 +36,7 @@ const ROWS = tableRows(String.raw`
 + destinations: [{ id: a, type: topic }] | .name | nothing | a name
 + destinations: [{ id: a, type: topic, name: A, endpoints: [] }] | .endpoints | an unknown setting | one of id, name, enabled, historical
 + destinations: [{ id: a, type: topic, name: A }, { id: a, type: topic, name: B }] | destinations[1].id | "a", as in destinations[0].id | no other destination
++ destinations: [{ id: a, type: topic, name: A, order: strict }] | .order | an unknown setting | one of id, name, enabled, historical
 + destinations: [{ id: a, type: topic, name: A, proxy: "http://p:1" }] | .proxy | an unknown setting | one of id, name, enabled, historical
 webhook proxy: "http://proxy.example.com:3128/hook" | .proxy | "http://proxy.example.com:3128/(hidden)" | a URL with a port such as http://proxy.example.com:3128, or none
 webhook proxy: "http://proxy.example.com:3128?a=b" | .proxy | "http://proxy.example.com:3128?(hidden)" | a URL with a port
@@ -103,6 +104,10 @@ webhook batch: { size: 2 } | .batch.size | an unknown setting | one of calls
 webhook auth: { type: oauth2, tokenUrl: "http://169.254.169.254/token", clientId: c, clientSecret: s } | .auth.tokenUrl | 169.254.169.254 (link-local) | a public address
 webhook auth: { type: oauth2, tokenUrl: "http://localhost:1/", clientId: c, clientSecret: s } | .auth.tokenUrl | localhost (loopback) | a public address
 webhook deliver: all | .deliver | "all" | any or every
+webhook order: exact | .order | "exact" | loose or strict
+webhook order: strict, onDeadLetter: stop | .onDeadLetter | "stop" | continue or hold
+webhook onDeadLetter: hold | .onDeadLetter | hold | continue, because order is not strict
+webhook order: loose, onDeadLetter: hold | .onDeadLetter | hold | continue, because order is not strict
 webhook name: "" | .name | "" | a name
 webhook standardWebhooks: true | .sharedSecret | nothing | which standardWebhooks requires
 webhook standardWebhooks: true, sharedSecret: "whsec_" | .sharedSecret | whsec_ followed by something other than base64 | base64 after whsec_
@@ -142,6 +147,7 @@ endpoint headers: [a] | .endpoints[0].headers | a list | a map
   return [row, yaml, path.replace(/^\./, "destinations[0]."), ...texts] as const;
 });
 
+const TWO = '[{ url: "https://a.example.com/" }, { url: "https://b.example.com/" }]';
 const six = `[${[1, 2, 3, 4, 5, 6].map((n) => `{ url: "https://a.example.com/${n}" }`).join()}]`;
 test.each([
   [
@@ -153,11 +159,26 @@ destinations: [{ id: ${"d".repeat(39)}, type: topic, name: A }]`,
     "at most 38 characters",
   ],
   [
+    "a topic with the name of one for the order of a destination",
+    `kafka: { brokers: [a:1], topics: { calls: switchyard.order.a } }
+destinations: [{ id: a, type: topic, name: A }]`,
+    "kafka.topics.calls",
+    "switchyard.order.a",
+    "a name that no other topic has",
+  ],
+  [
     "six endpoints",
     webhook("enabled: true", six),
     "destinations[0].endpoints",
     "a list of 6",
     "at most 5",
+  ],
+  [
+    "strict order of calls that two endpoints must accept",
+    webhook("order: strict, deliver: every", TWO),
+    "destinations[0].order",
+    "strict, with deliver: every and 2 endpoints",
+    "not supported yet",
   ],
   [
     "a header that Standard Webhooks needs",
@@ -181,6 +202,14 @@ destinations: [{ id: ${"d".repeat(39)}, type: topic, name: A }]`,
 test.each([
   ["the small one", SMALL],
   ["five endpoints", webhook("enabled: true", six.replace(/,\{[^}]*\}\]$/, "]"))],
+  ["strict order", webhook("order: strict")],
+  ["strict order that a dead letter holds", webhook("order: strict, onDeadLetter: hold")],
+  ["strict order of calls that one of two endpoints must accept", webhook("order: strict", TWO)],
+  [
+    "strict order of calls that every one endpoint must accept",
+    webhook("order: strict, deliver: every"),
+  ],
+  ["the defaults of the order", webhook("order: loose, onDeadLetter: continue")],
   ["query and port", url("http://a.example.com:8080/x?y=z")],
   ["an upper-case scheme", url("HTTPS://a.example.com/")],
   ["a public address", url("http://8.8.8.8/")],
@@ -215,4 +244,11 @@ test.each([
   ["http://proxy.example.com:99999", "check the host and the port"],
 ])("the proxy %s is rejected with a hint", (proxy, hint) => {
   expect(problems(webhook(`proxy: "${proxy}"`))[0]?.hint).toContain(hint);
+});
+
+test.each([
+  ["onDeadLetter: hold", undefined, "set order: strict, or remove onDeadLetter"],
+  ["order: strict, deliver: every", TWO, "set deliver: any, or configure a destination for each"],
+])("an order that is not possible is rejected with a hint: %s", (settings, endpoints, hint) => {
+  expect(problems(webhook(settings, endpoints))[0]?.hint).toContain(hint);
 });

@@ -40,6 +40,11 @@ test.each([
     "destinations[0].proxy",
     "it is a setting of type: webhook",
   ],
+  [
+    "destinations: [{ id: a, type: topic, name: A, order: strict }]",
+    "destinations[0].order",
+    "it is a setting of type: webhook",
+  ],
   ["destinations: [{ id: a, type: topic, name: A, prxy: none }]", "destinations[0].prxy", null],
   [
     "kafka: { brokers: [k:9092], sasl: { mechanism: oauthbearer, tokenUrl: https://t, clientId: c, clientSecret: s, username: u } }",

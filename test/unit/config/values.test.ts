@@ -78,7 +78,7 @@ test("everything that is omitted has its default", () => {
         ...{ previousSharedSecret: null, signingKey: null, previousSigningKey: null },
         endpoints: [{ key: endpointKey(url), url, headers: [] }],
         payload: "standard",
-        deliver: "any",
+        ...{ deliver: "any", order: "loose", onDeadLetter: "continue" },
         concurrency: 64,
         requestsPerSecond: null,
         auth: null,

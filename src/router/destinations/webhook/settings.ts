@@ -31,7 +31,13 @@ import {
   type Endpoint,
   endpointKey,
 } from "../../../domain/destination.ts";
-import { attemptSettings, commonSettings, idSetting, integrationName } from "../common-settings.ts";
+import {
+  attemptSettings,
+  checkOrder,
+  commonSettings,
+  idSetting,
+  integrationName,
+} from "../common-settings.ts";
 import type { Header, UnitLimits } from "../port.ts";
 import { authSetting, type WebhookAuth } from "./auth-settings.ts";
 import { signingKey } from "./signing-key.ts";
@@ -240,8 +246,9 @@ function checkWebhook(
     : checkWithoutStandardWebhooks(values, place);
   const traced = values.traceparent ? checkHeaders(TRACEPARENT, values, place) : null;
   const authenticated = values.auth === null ? null : checkHeaders(AUTHORIZATION, values, place);
+  const ordered = checkOrder(values, place);
   const type = { kind: "webhook", isAttempted: true, getsDeletions: true } as const;
-  return standard ?? traced ?? authenticated ?? { ...type, ...values };
+  return standard ?? traced ?? authenticated ?? ordered ?? { ...type, ...values };
 }
 
 function checkStandardWebhooks(values: Values<typeof webhookFields>, place: Place): Invalid | null {

@@ -101,6 +101,14 @@ test.each([
   });
 });
 
+test("a destination whose order becomes strict waits for the topic of its order", async () => {
+  const { deps } = world();
+  const loose = yaml(["a"], "createTopics: false");
+  const strict = loose.replace("type: webhook", "type: webhook, order: strict");
+  const lacking = await makeTopics(deps, config(loose), config(strict));
+  expect(lacking.waiting).toEqual(new Map([["a", ["p.order.a"]]]));
+});
+
 test("a new destination whose topics are not shown waits for the permission, and makes nothing", async () => {
   const { deps, state, happened } = world();
   state.isHidden = true;

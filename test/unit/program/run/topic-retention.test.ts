@@ -17,6 +17,7 @@ const plan = topicPlan({
   topics,
   destinations: [crm],
   webhooks: [crm],
+  strict: [],
   retryDelaysMs: [10_000, 3_600_000],
   retryWindowMs: 14_400_000,
   partitions: 3,

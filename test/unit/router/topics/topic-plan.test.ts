@@ -31,6 +31,7 @@ function planWith(more: Partial<Parameters<typeof topicPlan>[0]>): readonly Plan
     topics: names,
     destinations: ["crm" as DestinationId],
     webhooks: ["crm" as DestinationId],
+    strict: ["crm" as DestinationId],
     retryDelaysMs: [10_000],
     retryWindowMs: 14_400_000,
     partitions: 6,
@@ -67,6 +68,13 @@ test("a destination's topic has the partitions that it says, and nothing else of
   ]);
 });
 
+test("only a destination whose order is strict has a topic for the order", () => {
+  const ids = ["crm", "mail"] as DestinationId[];
+  const plan = planWith({ destinations: ids, webhooks: ids, strict: ids.slice(1) });
+  const orders = plan.filter(({ kind }) => kind === "order").map(({ name }) => name);
+  expect(orders).toEqual(["p.order.mail"]);
+});
+
 test("the plan has each stage's topics with retention and record size", () => {
   const rows = planWith({}).map(({ name, partitions, config }) => [name, partitions, config]);
   const config = (retentionMs: number, bytes: number) => ({
@@ -84,6 +92,7 @@ test("the plan has each stage's topics with retention and record size", () => {
     ["p.dead-letters", 6, config(14 * DAY_MS, 1_114_112)],
     ["p.attempts", 6, config(3 * DAY_MS, 1_048_576)],
     ["p.ledger", 6, config(7 * DAY_MS, 1_048_576)],
+    ["p.order.crm", 1, COMPACTED],
     ["p.dead-letter-replays", 1, COMPACTED],
     ["p.audience-members", 6, COMPACTED],
     ["p.audiences", 1, COMPACTED],
@@ -111,6 +120,7 @@ test("equal delays share a topic, and names follow the configuration", () => {
     "dead-letters",
     "attempts",
     "ledger",
+    "order.crm",
     "dead-letter-replays",
     "audience-members",
     "audiences",
@@ -270,4 +280,12 @@ test("topics that are no longer configured are reported and left", () => {
     { kind: "orphaned", topic: "p.deliveries.old" },
   ]);
   expect(found.some(isChange)).toBe(false);
+});
+
+test("the order of a destination that is loose now is left, and not reported", () => {
+  const plan = planWith({ strict: [] });
+  const existing = ["p.order.crm", "p.order.old"];
+  const cluster = { names: existing, topics: [], offsetsRetentionMs: null };
+  const found = topicDifferences(plan, names, cluster).filter(({ kind }) => kind !== "missing");
+  expect(found).toEqual([{ kind: "orphaned", topic: "p.order.old" }]);
 });

@@ -11,6 +11,7 @@ test("the page on topics lists every topic of the plan that has one partition, a
     topics: topicNames(""),
     destinations: [DESTINATION],
     webhooks: [DESTINATION],
+    strict: [DESTINATION],
     retryDelaysMs: [10_000],
     retryWindowMs: 14_400_000,
     partitions: 6,

@@ -34,9 +34,9 @@ test("the rights of a stage, a line for each pattern", async () => {
     "# deliver",
     `${all} --operation Describe --topic switchyard. --resource-pattern-type prefixed`,
     `${all} --operation Read --topic switchyard.operator-actions --topic switchyard.operator-events --topic switchyard.suppressions`,
-    `${all} --operation Read --topic switchyard.deliveries. --topic switchyard.retries. --resource-pattern-type prefixed`,
+    `${all} --operation Read --topic switchyard.deliveries. --topic switchyard.retries. --topic switchyard.order. --resource-pattern-type prefixed`,
     `${all} --operation Write --topic switchyard.dead-letters --topic switchyard.attempts --topic switchyard.operator-actions --topic switchyard.operator-events --topic switchyard.ledger`,
-    `${all} --operation Write --topic switchyard.delays. --resource-pattern-type prefixed`,
+    `${all} --operation Write --topic switchyard.delays. --topic switchyard.order. --resource-pattern-type prefixed`,
     `${all} --operation Read --group switchyard.operator-events`,
     `${all} --operation Read --group switchyard.deliver. --resource-pattern-type prefixed`,
   ]);
@@ -51,7 +51,7 @@ test("the page writes nothing, until people may act on it", async () => {
   expect(lines.filter((line) => !looking.includes(line) && !line.includes("Read --topic"))).toEqual(
     [
       `${all} --operation Write --topic switchyard.operator-actions --topic switchyard.calls --topic switchyard.deletion-requests --topic switchyard.audience-syncs --topic switchyard.dead-letter-replays --topic switchyard.ledger`,
-      `${all} --operation Write --topic switchyard.deliveries. --topic switchyard.delays. --resource-pattern-type prefixed`,
+      `${all} --operation Write --topic switchyard.deliveries. --topic switchyard.delays. --topic switchyard.order. --resource-pattern-type prefixed`,
       `${all} --operation Read --operation Delete --group switchyard.replay. --resource-pattern-type prefixed`,
     ],
   );
@@ -173,12 +173,14 @@ test("for Strimzi a resource for each role, with its rules", async () => {
         rule("topic", "switchyard.suppressions", "literal", "Read"),
         rule("topic", "switchyard.deliveries.", "prefix", "Read"),
         rule("topic", "switchyard.retries.", "prefix", "Read"),
+        rule("topic", "switchyard.order.", "prefix", "Read"),
         rule("topic", "switchyard.dead-letters", "literal", "Write"),
         rule("topic", "switchyard.attempts", "literal", "Write"),
         rule("topic", "switchyard.operator-actions", "literal", "Write"),
         rule("topic", "switchyard.operator-events", "literal", "Write"),
         rule("topic", "switchyard.ledger", "literal", "Write"),
         rule("topic", "switchyard.delays.", "prefix", "Write"),
+        rule("topic", "switchyard.order.", "prefix", "Write"),
         rule("group", "switchyard.operator-events", "literal", "Read"),
         rule("group", "switchyard.deliver.", "prefix", "Read"),
       ],
