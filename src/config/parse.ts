@@ -55,6 +55,9 @@ export type Parsed =
     }
   | { readonly kind: "invalid"; readonly problems: readonly Problem[] };
 
+/** The settings of a destination that commands on Kafka use, in addition to its endpoints. */
+const USED_ON_KAFKA = ["id", "type", "enabled", "paused", "order", "onDeadLetter"];
+
 /** The setting, then its section, then what refers to that section. */
 const CUTS_MAX = 4;
 
@@ -152,8 +155,9 @@ function without(tree: unknown, problems: readonly Problem[], isAgain: boolean):
 /** The endpoints keep their IDs and positions, because dead letters refer to them. */
 function reducedDestination(given: unknown): unknown {
   if (!isJsonObject(given)) return null;
-  const { id, type, enabled, paused, endpoints } = given;
-  const reduced = { id, type, name: id, enabled, paused };
+  const { id, endpoints } = given;
+  const used = Object.entries(given).filter(([key]) => USED_ON_KAFKA.includes(key));
+  const reduced = { ...Object.fromEntries(used), name: id };
   if (endpoints === undefined) return reduced;
   const known: readonly unknown[] = Array.isArray(endpoints) ? endpoints : [null];
   const unknown = known.map((each, at) => {

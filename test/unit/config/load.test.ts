@@ -301,6 +301,26 @@ test("endpoints whose URLs are unknown keep their IDs and positions, to which de
   expect(hook && [...endpointNames(hook).values()].map(({ id }) => id)).toEqual(["1", "eu"]);
 });
 
+test.each([
+  ["type: webhook, name: Hook", "filters: 7"],
+  ["type: topic, name: Lake", "filters: 7"],
+])("a destination that a command on Kafka does not read completely is kept: %s", (of, wrong) => {
+  const loaded = forKafka(swap(of, `${of}, ${wrong}`));
+  expect(loaded.kind === "config" && loaded.config.destinations.map(({ id }) => id)).toEqual([
+    "hook",
+    "lake",
+  ]);
+});
+
+test("a destination that is not read completely keeps its order", () => {
+  const strict = "paused: true, order: strict, onDeadLetter: hold, filters: 7";
+  const loaded = forKafka(swap("paused: true", strict));
+  expect(loaded.kind === "config" && loaded.config.destinations[0]).toMatchObject({
+    order: "strict",
+    onDeadLetter: "hold",
+  });
+});
+
 test("a destination without a valid ID or type is omitted, and the others stay", () => {
   for (const yaml of [
     swap("id: lake", "id: La/ke"),
