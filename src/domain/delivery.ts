@@ -17,6 +17,7 @@
  *   switchyard-not-before         deliver           no               ms; only after `Retry-After`
  *   switchyard-retry-topic        deliver           no               topic to which the delivery is returned
  *   switchyard-rejected-by        deliver           no               hashes of URLs, separated by commas
+ *   switchyard-queue-place        deliver (strict)  with hold        place in the queue: partition, a slash, and offset
  *   switchyard-last-result        deliver           no               `crm[1] crm.example.com=503`, and so on
  *
  * Other programs can also write to these topics, so counts and lists that exceed what stages write are cut to that

@@ -84,6 +84,9 @@ function destinationLines(
   if (!destination.historical)
     lines.push("    its timestamp is the time of receipt, because historical is false");
   lines.push(`    topic ${copy.topic}`);
+  const isOrdered = destination.isAttempted && destination.order === "strict";
+  if (isOrdered && (copy.key?.length ?? 0) > 0)
+    lines.push("    it waits behind earlier deliveries of the same user that await retry");
   if (first !== null) lines.push(...firstLines(first));
   return lines;
 }

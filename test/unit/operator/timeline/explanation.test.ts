@@ -42,13 +42,17 @@ test("a paused destination's call waits in the queue", () => {
 const WHERE = { topic: "sw.deliveries.crm", key: null, value: null, headers: [] };
 
 /** Returns the lines below the destination's topic. */
-function linesOf(first: FirstStep): readonly string[] {
+function linesOf(
+  first: FirstStep,
+  order: "loose" | "strict" = "loose",
+  key = "u1",
+): readonly string[] {
   const explained = {
-    destination: webhookDestination(),
+    destination: webhookDestination({ order }),
     reason: "by-default" as const,
     filter: null,
     changed: [],
-    copy: WHERE,
+    copy: { ...WHERE, key: Buffer.from(key) },
     first,
   };
   const read = {
@@ -80,6 +84,14 @@ test.each([
   ],
 ] as const)("%j is printed", (first, line) => {
   expect(linesOf(first)).toEqual([line]);
+});
+
+test("with a strict order it is shown that a call with a key waits", () => {
+  const first = { kind: "retry", delayMs: 10_000 } as const;
+  const retried = linesOf(first);
+  const waits = "    it waits behind earlier deliveries of the same user that await retry";
+  expect(linesOf(first, "strict")).toEqual([waits, ...retried]);
+  expect(linesOf(first, "strict", "")).toEqual(retried);
 });
 
 test.each([
