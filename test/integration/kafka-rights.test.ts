@@ -53,7 +53,7 @@ const TO_THE_END = ["--since", "1h", "--until", new Date(Date.now() + 3_600_000)
 /** Writes the configuration file of a process that authenticates as the role. */
 function fileOf(role: RoleName, ports: Ports) {
   const webhook = (id: string) => ({
-    ...{ id, type: "webhook" },
+    ...{ id, type: "webhook", order: id === "retry" ? "strict" : "loose" },
     endpoints: [{ url: `${receiver.url}/${id}` }],
   });
   const ids = ["hook", "retry", "reject"];
@@ -275,6 +275,7 @@ describe.skipIf(JAVA === null)("a broker with an authorizer (needs Java)", () =>
     ["delay", "calls"],
     ["route", "calls"],
     ["route", "retries.hook"],
+    ["route", "order.retry"],
     ["publish", "dead-letters"],
     ["status", "calls"],
   ])("%s may not write to %s", async (role, topic) => {
