@@ -22,6 +22,7 @@ const PARTITION = 0;
 const STEP_BYTES = 1_048_576;
 const TRY_AGAIN_MS = 5_000;
 const TRY_AGAIN_AT_START_MS = 1_000;
+const ASK_AGAIN_MS = 1_000;
 const STARTING_MS = 30_000;
 /** An idle topic is requested every 5 s, and while brokers throttle this process, every 10 s. */
 const SILENT_MAX_MS = 11_000;
@@ -64,6 +65,8 @@ export class FollowedTopic implements Disposable {
   #isLogged = false;
   /** The time of the last response while the topic is followed; null while it is read whole. */
   #respondedAtMs: number | null = null;
+  /** Callers of `caughtUp` that wait, with the offset up to which the topic must be read. */
+  #waiting: { readonly end: number; readonly then: () => void }[] = [];
 
   /** Starts reading immediately. */
   constructor(deps: FollowDeps, topic: string, follower: TopicFollower) {
@@ -80,8 +83,42 @@ export class FollowedTopic implements Disposable {
     return this.#error;
   }
 
+  /** Resolves when the records that exist now have been taken; never, if the topic cannot be read. */
+  async caughtUp(): Promise<void> {
+    await this.read;
+    const end = await this.#end();
+    if (this.#position >= end) return;
+    await new Promise<void>((then) => this.#waiting.push({ end, then }));
+  }
+
   [Symbol.dispose](): void {
     this.#stopped.abort();
+  }
+
+  /** Asks until the brokers respond; infinite if this reader ends before that. */
+  async #end(): Promise<number> {
+    const { kafka, clock } = this.#deps;
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      try {
+        const [log] = await kafka.admin.offsets(this.#topic);
+        if (log !== undefined) return log.end;
+      } catch {
+        // The reader reports failures.
+      }
+      await clock.sleep(ASK_AGAIN_MS, signal).catch(() => undefined);
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** @param hasLost true if what callers wait for may never be written again. */
+  #readTo(position: number, hasLost = false): void {
+    this.#position = position;
+    if (this.#waiting.length === 0) return;
+    const isRead = ({ end }: { readonly end: number }) => hasLost || end <= position;
+    const read = this.#waiting.filter(isRead);
+    this.#waiting = this.#waiting.filter((each) => !isRead(each));
+    for (const { then } of read) then();
   }
 
   async #live(): Promise<void> {
@@ -98,8 +135,8 @@ export class FollowedTopic implements Disposable {
         this.#read.resolve();
         const onResponse = () => this.#responded();
         for await (const records of kafka.follow({ ...range, from: this.#position, onResponse })) {
-          this.#position = (records.at(-1)?.offset ?? 0) + 1;
           this.#follower.take(records);
+          this.#readTo((records.at(-1)?.offset ?? 0) + 1);
         }
       } catch (thrown) {
         if (signal.aborted) return;
@@ -132,7 +169,7 @@ export class FollowedTopic implements Disposable {
     }
     signal.throwIfAborted();
     reading.done();
-    this.#position = log.end;
+    this.#readTo(log.end, hasLost);
   }
 
   async #watch(): Promise<void> {

@@ -10,6 +10,7 @@
  *   due, and attempted before or for one endpoint    to its destination's retry topic, or to the
  *                                                    destination's queue while that does not exist
  *   due, but never attempted                         to its destination's queue
+ *   due, and its order is strict                     as if it had been attempted: it keeps its place in the queue
  *
  * The due-at header of a record contains the time at which the record was scheduled, plus the delay. If this time
  * were too late, the record would block all later records, so it is limited:
@@ -33,6 +34,7 @@ import { DELIVERY_HEADER, readDelivery } from "../../domain/delivery.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
+import { queuePlaceOf } from "../order/facts.ts";
 
 const CLOCKS_DIFFER_MS = 60_000;
 
@@ -98,7 +100,7 @@ export function readWaiting(
   const { attempt, endpoint } = parsed.delivery;
   if (dueAtMs === null) return invalid(`the header ${DELIVERY_HEADER.dueAt} is missing`);
   const line = topics.deliveries(destination);
-  const passes = attempt > 0 || endpoint !== null;
+  const passes = attempt > 0 || endpoint !== null || queuePlaceOf(record) !== null;
   const places = passes ? ([topics.retries(destination), line] as const) : ([line] as const);
   const writtenMs = timestampMs > 0 ? timestampMs + CLOCKS_DIFFER_MS : nowMs;
   const latestMs = Math.min(writtenMs, nowMs) + delayMs;

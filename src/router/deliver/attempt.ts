@@ -154,7 +154,7 @@ interface Split {
 }
 
 /** The deliveries to send. They are measured if the unit may contain more than one delivery. */
-type UnitContent = readonly Sendable[] | readonly Measured[];
+export type UnitContent = readonly Sendable[] | readonly Measured[];
 
 const NO_SPLITS: readonly Split[] = [];
 const NO_PARTS: readonly UnitPart[] = [];
@@ -203,6 +203,13 @@ export class Attempt {
     this.#send(endpoints, sent, this.#startedAtMs);
     // Without a request, the attempt would never end.
     assert(this.#pending > 0, "no endpoint admitted a request of an attempt");
+  }
+
+  /** Call instead of `start` if no request may be sent: the deliveries are put back. */
+  abandon(nowMs: number): void {
+    this.#isUnsent = true;
+    this.#decide(this.#calls, nowMs);
+    this.#end(nowMs);
   }
 
   #send(endpoints: readonly Endpoint[], sent: UnitContent, nowMs: number): void {

@@ -16,7 +16,7 @@
  */
 
 import type { Delivery } from "../../domain/delivery.ts";
-import type { AttemptedDestination } from "../../domain/destination.ts";
+import type { AttemptedDestination, Endpoint } from "../../domain/destination.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import { type Controls, NO_CONTROLS } from "../control/operator-action-state.ts";
@@ -30,6 +30,7 @@ import {
   type Settings,
   settingsOf,
   type Timer,
+  type UnitContent,
 } from "./attempt.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
 import type { Turn } from "./circuit-breaker.ts";
@@ -73,6 +74,8 @@ export interface DispatchPorts {
   readonly writer: FollowUpWriter;
   /** Absent if nobody is suppressed. */
   readonly suppressions?: KnownSuppressions | undefined;
+  /** Resolves with false if another process may own these deliveries. Absent if that does not matter before a request. */
+  readonly mayAttempt?: ((calls: readonly Call[]) => Promise<boolean>) | undefined;
 }
 
 export interface DispatchConfig {
@@ -277,8 +280,7 @@ export class Dispatcher implements AttemptHost {
       this.#queue.putBack(item);
       return;
     }
-    const call = callOf(item, prepared);
-    new Attempt(this, this.#settings, [call], nowMs).start(endpoints, [prepared]);
+    this.#start([callOf(item, prepared)], endpoints, [prepared], nowMs);
   }
 
   /**
@@ -302,8 +304,30 @@ export class Dispatcher implements AttemptHost {
     }
     for (const call of calls) beginWindow(call, nowMs);
     const measured = calls.map((call) => call.measured);
-    new Attempt(this, this.#settings, calls, nowMs).start(endpoints, measured);
+    this.#start(calls, endpoints, measured, nowMs);
     return true;
+  }
+
+  #start(
+    calls: readonly Call[],
+    endpoints: readonly Endpoint[],
+    sent: UnitContent,
+    nowMs: number,
+  ): void {
+    const attempt = new Attempt(this, this.#settings, calls, nowMs);
+    const { mayAttempt } = this.ports;
+    if (mayAttempt === undefined) {
+      attempt.start(endpoints, sent);
+      return;
+    }
+    void mayAttempt(calls).then((may) => {
+      // Another process may own the partitions, so no delivery of them starts any more.
+      if (!may) for (const { item } of calls) void item.owner.drain();
+      // Meanwhile, another attempt may have become the only one that its endpoints admit.
+      if (may && !this.limits.gates.mustAllWait(endpoints)) attempt.start(endpoints, sent);
+      else attempt.abandon(this.ports.timer.nowMs());
+      this.pump();
+    });
   }
 
   #wait(item: InFlight, endpoint: EndpointKey, untilMs: number): void {

@@ -87,7 +87,11 @@ export interface Ended {
   readonly of: TalliedDelivery;
 }
 
-export type FinishingPartition = Pick<BookedPartition, "finish" | "book">;
+/** What a delivery needs of its partition. */
+export interface FinishingPartition extends Pick<BookedPartition, "book"> {
+  /** Marks the offset as processed. The delivery and its outcomes are for those who keep an order (`order/`). */
+  finish(offset: number, delivery: TalliedDelivery, ended: readonly Ended[]): void;
+}
 
 /** Receives the records of partitions. */
 interface PartitionHost {
@@ -141,8 +145,9 @@ export class OwnedPartition implements PartitionHandler {
   /** Ends a step, after which the delivery is processed, with these outcomes. */
   finish(offset: number, delivery: TalliedDelivery, ended: readonly Ended[]): void {
     const { book } = this.#assigned;
-    if (book !== undefined) tally(book, delivery, this.turn, ended);
-    this.#assigned.finish(offset);
+    const read = this.turn === "retry" ? "in:retry" : "in";
+    if (book !== undefined) tally(book, delivery, read, ended);
+    this.#assigned.finish(offset, delivery, ended);
     this.leave();
   }
 
@@ -155,13 +160,13 @@ export class OwnedPartition implements PartitionHandler {
   }
 }
 
-function tally(
+/** @param read the outcome by which the delivery is counted as read. */
+export function tally(
   book: Tallies,
   delivery: TalliedDelivery,
-  turn: Turn,
+  read: Outcome,
   ended: readonly Ended[],
 ): void {
-  const read = turn === "retry" ? "in:retry" : "in";
   book.add(delivery.destination, read, deliveryIdentity(delivery));
   for (const { outcome, of } of ended) book.add(of.destination, outcome, deliveryIdentity(of));
 }

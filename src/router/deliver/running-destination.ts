@@ -32,6 +32,8 @@ import type { News } from "./endpoint-availability.ts";
 import type { DestinationHold } from "./endpoint-gate.ts";
 import { followUpWriter } from "./follow-up-record.ts";
 import { controlled } from "./hold-cause.ts";
+import type { FinishingPartition } from "./in-flight.ts";
+import { DestinationOrder } from "./order/destination-order.ts";
 import { Report, type ReportDeps } from "./report.ts";
 import { healthProblemsOf, statusOf } from "./status.ts";
 
@@ -57,16 +59,25 @@ export interface DestinationConfig extends RetryPolicy {
   readonly commonBudget: CommonBytes;
   /** Maximum wait for attempts in progress when a partition is revoked or the process stops. */
   readonly drainLimitMs: number;
+  /** True if the destination is or was strict, so that deliveries may wait for others. */
+  readonly wasStrict: boolean;
+}
+
+/** A destination for which this changes is started again. */
+export function runsAs({ kind, order }: AttemptedDestination): string {
+  return `${kind}, ${order}`;
 }
 
 /** A destination from the time when its consumer starts to join its group. */
 export class RunningDestination implements AsyncDisposable {
-  readonly kind: string;
+  readonly runsAs: string;
   readonly joined: Promise<void>;
   readonly #deps: DeliverDeps;
   readonly #sender: Sender;
   readonly #report: Report;
   readonly #dispatcher: Dispatcher;
+  /** Null if the destination is loose, and was never strict. */
+  readonly #order: DestinationOrder | null;
   readonly #consumer: RunningConsumers;
   readonly #stopWatching: () => void;
   /** Aborted after the consumer has ended; ends all timers. */
@@ -78,23 +89,35 @@ export class RunningDestination implements AsyncDisposable {
     started: AttemptedDestination,
     partitions: number,
   ) {
-    const { id, kind } = started;
+    const { id } = started;
     const { topics, groups, attemptsShare } = config;
     const sender = deps.transport.open(started);
     const report = new Report(deps, started, { sender, group: groups.deliver(id), attemptsShare });
     const timer = timerOf(deps, this.#stopped.signal);
+    const fail = (error: unknown) => this.#consumer.fail(error);
     const writer = followUpWriter(
       { producer: deps.producer, clock: timer },
       topics,
       (replacement) => report.written(replacement),
-      (error) => this.#consumer.fail(error),
+      fail,
     );
+    const order = config.wasStrict
+      ? new DestinationOrder(deps, started, { ...config, writer, timer, fail })
+      : null;
     const dispatcher = new Dispatcher(
       started,
       { policy: config, topics, partitions },
-      { timer, sender, observer: report, writer, suppressions: deps.suppressions },
+      {
+        timer,
+        sender,
+        observer: report,
+        writer: order?.writer ?? writer,
+        suppressions: deps.suppressions,
+        mayAttempt: order?.mayAttempt,
+      },
     );
-    this.kind = kind;
+    this.runsAs = runsAs(started);
+    this.#order = order;
     this.#deps = deps;
     this.#sender = sender;
     this.#report = report;
@@ -107,11 +130,16 @@ export class RunningDestination implements AsyncDisposable {
       outlivesTopics: true,
       isAudited: true,
       consume: () => [
-        consumeBoth(config, id, sender.limits(), (partition: BookedPartition) =>
-          dispatcher.own(partition, partition.topic === topics.retries(id) ? "retry" : "queue"),
-        ),
+        consumeBoth(config, id, sender.limits(), (assigned: BookedPartition) => {
+          const turn = assigned.topic === topics.retries(id) ? "retry" : "queue";
+          const open = (partition: FinishingPartition) => dispatcher.own(partition, turn);
+          return order === null ? open(assigned) : order.own(assigned, turn, open);
+        }),
       ],
-      healthProblems: () => healthProblemsOf(report.health, dispatcher.endpoints(), this.#hold()),
+      healthProblems: () => [
+        ...healthProblemsOf(report.health, dispatcher.endpoints(), this.#hold()),
+        ...(order?.healthProblems() ?? []),
+      ],
     });
     this.joined = this.#consumer.joined;
     sender.readiness?.onChange(() => {
@@ -126,6 +154,7 @@ export class RunningDestination implements AsyncDisposable {
   update(changed: AttemptedDestination): void {
     this.#report.update(changed, this.#dispatcher.endpoints());
     this.#sender.update(changed);
+    this.#order?.update(changed);
     this.#apply(changed);
   }
 
@@ -162,6 +191,7 @@ export class RunningDestination implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#consumer[Symbol.asyncDispose]();
     this.#stopped.abort();
+    this.#order?.[Symbol.dispose]();
     this.#stopWatching();
     await this.#sender.close();
   }

@@ -38,8 +38,8 @@
  *      which stay in their groups
  *   3  drain removed ones, commit and leave     their other deliveries stay in their topics, and are
  *                                               attempted if the destination is added again
- *   4  the same for destinations with a new     the next start reads the type from the file
- *      type, which then start again
+ *   4  the same for destinations with a new     the next start reads the settings from the file
+ *      type or order, which then start again
  *
  * Pausing and resuming by a command are updates of one destination.
  *
@@ -61,6 +61,7 @@ import {
   type DeliverDeps,
   type DestinationConfig,
   RunningDestination,
+  runsAs,
 } from "./running-destination.ts";
 
 /**
@@ -69,9 +70,11 @@ import {
  * be joined must not prevent the others from starting.
  */
 const STARTING = { atOnce: 128, joinLimitMs: 30_000 };
-const COUNT_AGAIN_MS = 1_000;
+/** While the brokers do not respond. */
+const ASK_AGAIN_MS = 1_000;
 
-export interface DeliverConfig extends Omit<DestinationConfig, "maxBytes" | "commonBudget"> {
+export interface DeliverConfig
+  extends Omit<DestinationConfig, "maxBytes" | "commonBudget" | "wasStrict"> {
   readonly destinations: readonly AttemptedDestination[];
   /** Returns the number of bytes that each destination can always use for records in flight. */
   readonly maxBytes: (destinations: number) => number;
@@ -110,6 +113,8 @@ class Fleet {
   readonly #leaving = new Map<DestinationId, Promise<void>>();
   readonly #partitions = new Map<DestinationId, number>();
   readonly #endOperatorActions: (() => void) | undefined;
+  /** The topics of the cluster, which show what was strict; null until they are needed, and after an update. */
+  #topics: Promise<ReadonlySet<string>> | null = null;
 
   constructor(deps: DeliverDeps, { destinations, ...config }: DeliverConfig) {
     const { operatorActions, producer } = deps;
@@ -142,10 +147,11 @@ class Fleet {
     const destinations = all.filter(isAttempted);
     const before = this.#wanted;
     this.#want(destinations);
+    this.#topics = null;
     const isOtherWay = this.#deps.transport.update(delivery);
     for (const destination of destinations) {
       const running = this.#running.get(destination.id);
-      if (running?.kind !== destination.kind) continue;
+      if (running?.runsAs !== runsAs(destination)) continue;
       if (!isOtherWay && isDeepStrictEqual(before.get(destination.id), destination)) continue;
       running.update(destination);
     }
@@ -159,13 +165,14 @@ class Fleet {
 
   async retire(): Promise<void> {
     for (const [id, running] of this.#running) {
-      if (this.#wanted.get(id)?.kind === running.kind) continue;
+      const wanted = this.#wanted.get(id);
+      if (wanted !== undefined && runsAs(wanted) === running.runsAs) continue;
       this.#running.delete(id);
       this.#begun.delete(id);
       this.#partitions.delete(id);
       this.#leaving.set(id, this.#leave(id, running));
     }
-    // A destination whose type changed is started again with a sender of the new type.
+    // A destination whose type or order changed is started again.
     void this.#startNew();
     await Promise.all(this.#leaving.values());
   }
@@ -208,17 +215,39 @@ class Fleet {
   async #startOne(id: DestinationId): Promise<void> {
     // The destination was removed and was added again before its consumer left the group.
     await this.#leaving.get(id);
+    const hasFacts = await this.#hasFacts(id);
     const destination = this.#wanted.get(id);
     if (destination === undefined || this.#stopped.signal.aborted) {
       this.#begun.delete(id);
       return;
     }
     const maxBytes = this.#config.maxBytes(this.#wanted.size);
-    const config = { ...this.#config, maxBytes, commonBudget: this.#commonBudget };
+    const wasStrict = hasFacts || destination.order === "strict";
+    const config = { ...this.#config, maxBytes, commonBudget: this.#commonBudget, wasStrict };
     const partitions = this.#partitions.get(id) ?? 2;
     const running = new RunningDestination(this.#deps, config, destination, partitions);
     this.#running.set(id, running);
     await running.joined;
+  }
+
+  /** True if the destination has a topic of facts, because its order is or was strict. */
+  async #hasFacts(id: DestinationId): Promise<boolean> {
+    this.#topics ??= this.#listTopics();
+    return (await this.#topics).has(this.#config.topics.order(id));
+  }
+
+  /** Tries again until the brokers respond. */
+  async #listTopics(): Promise<ReadonlySet<string>> {
+    const { kafka, clock } = this.#deps;
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      try {
+        return new Set(await kafka.admin.topics());
+      } catch {
+        await clock.sleep(ASK_AGAIN_MS, signal).catch(() => undefined);
+      }
+    }
+    return new Set();
   }
 
   /** Counts partitions, which is needed only for `requestsPerSecond`. */
@@ -243,7 +272,7 @@ class Fleet {
       try {
         return await this.#count();
       } catch {
-        await this.#deps.clock.sleep(COUNT_AGAIN_MS, signal).catch(() => undefined);
+        await this.#deps.clock.sleep(ASK_AGAIN_MS, signal).catch(() => undefined);
       }
     }
   }

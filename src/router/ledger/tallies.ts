@@ -23,8 +23,10 @@ const NO_BIN = -1;
 /**
  *   in            read from the stage's topic, and processed
  *   in:retry      read from `retries.<destination>`, and processed
+ *   in:wait       read back from `deliveries.<destination>` after it waited behind another delivery of its user
  *   queued        written to `deliveries.<destination>`
  *   retry         written to a delay topic
+ *   wait          waits in its queue behind another delivery of its user
  *   returned      written to `retries.<destination>`
  *   delivered     accepted by the endpoints; or, by a destination without requests, counted as such
  *   suppressed    ended without an attempt
@@ -34,8 +36,10 @@ const NO_BIN = -1;
 export type Outcome =
   | "in"
   | "in:retry"
+  | "in:wait"
   | "queued"
   | "retry"
+  | "wait"
   | "returned"
   | "delivered"
   | "suppressed"

@@ -17,7 +17,6 @@
 import type { IncomingRecord, OutgoingRecord } from "../../../src/domain/record.ts";
 import type { AssignedPartition, PartitionHandler } from "../../../src/kafka/port.ts";
 import type { Response } from "./endpoint.ts";
-import { isSettled, UNKNOWN } from "./facts.ts";
 import type { Host } from "./host.ts";
 import {
   type Copy,
@@ -102,9 +101,9 @@ export class CopyOwner {
   }
 
   #isSettled({ place }: Copy): boolean {
-    const known = this.#process.facts[place.partition]?.known(place.key) ?? UNKNOWN;
+    const facts = this.#process.facts[place.partition];
     const own = this.#settled.get(`${place.partition}/${place.key}`) ?? -1;
-    return isSettled(known, place.offset) || place.offset <= own;
+    return facts?.isSettled(place.key, place.offset) === true || place.offset <= own;
   }
 
   #start(waiting: Waiting, name: string): void {

@@ -5,12 +5,12 @@ import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { createPrng } from "../../support/clock/prng.ts";
 import { MemoryCluster } from "../../support/memory-kafka/memory-kafka.ts";
 import { Endpoint } from "./endpoint.ts";
-import { parseFact } from "./facts.ts";
 import { Process } from "./process.ts";
 import {
   DEAD_LETTERS,
   DELAY_TOPICS,
   FACTS,
+  factOf,
   PARTITIONS,
   QUEUE,
   RETRIES,
@@ -57,9 +57,8 @@ test("a waiting delivery costs one fact, one tombstone and one read, however oft
   expect(accepted).toHaveLength(WAITING + 1);
   const facts = cluster.records(FACTS);
   const count = (kind: string, isThere: boolean) =>
-    facts.filter(
-      ({ key, value }) => parseFact(`${key}`).kind === kind && (value !== null) === isThere,
-    ).length;
+    facts.filter(({ key, value }) => factOf(`${key}`).kind === kind && (value !== null) === isThere)
+      .length;
   expect([count("wait", true), count("wait", false)]).toEqual([WAITING, WAITING]);
   expect([count("retry", true), count("settled", true)]).toEqual([1, 1]);
   expect(Math.max(...facts.map(({ key }) => key?.length ?? 0))).toBeLessThan(60);

@@ -1,10 +1,10 @@
 /** What the owners of partitions need of their process. */
 
 import type { OutgoingRecord } from "../../../src/domain/record.ts";
+import type { Fact, Facts } from "../../../src/router/order/facts.ts";
 import type { ManualClock } from "../../support/clock/manual-clock.ts";
 import type { MemoryKafka } from "../../support/memory-kafka/memory-kafka.ts";
 import type { Endpoint } from "./endpoint.ts";
-import type { Fact, Facts } from "./facts.ts";
 import type { Settings } from "./setup.ts";
 
 export interface HostDeps {

@@ -5,7 +5,8 @@
  */
 
 import { expect, test } from "vitest";
-import { Facts, parseFact } from "./facts.ts";
+import { Facts } from "../../../src/router/order/facts.ts";
+import { factOf } from "./setup.ts";
 
 /** Puts the copies of one key in order, as the owner of the retry topic would from what it remembers. */
 class Sequencer {
@@ -39,7 +40,7 @@ test("a retry topic that moves: its next owner does not know that an earlier del
 
 function known(isOneEach: boolean, ...names: readonly string[]) {
   const facts = new Facts(isOneEach);
-  for (const name of names) facts.apply(parseFact(`${name}/k`), true);
+  for (const name of names) facts.apply(factOf(`${name}/k`), true);
   return facts.known("k");
 }
 

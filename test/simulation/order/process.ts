@@ -14,12 +14,12 @@ import type {
   PartitionHandler,
   WatchedProducer,
 } from "../../../src/kafka/port.ts";
+import { Facts } from "../../../src/router/order/facts.ts";
 import { CopyOwner } from "./copy-owner.ts";
 import { DelayOwner } from "./delay-owner.ts";
-import { Facts, parseFact } from "./facts.ts";
 import type { Host, HostDeps, Owner } from "./host.ts";
 import { QueueOwner } from "./queue-owner.ts";
-import { DELAYS_MS, delayTopic, FACTS, PARTITIONS, QUEUE, RETRIES } from "./setup.ts";
+import { DELAYS_MS, delayTopic, FACTS, factOf, PARTITIONS, QUEUE, RETRIES } from "./setup.ts";
 
 const COMMON = { partitionRecordsMax: 8, maxBytes: 1_000_000, whenFull: "hold" } as const;
 
@@ -202,7 +202,7 @@ export class Process implements Host {
     for await (const records of this.deps.kafka.follow(range)) {
       this.run(() => {
         for (const { key, value, offset } of records) {
-          const fact = parseFact(`${key}`);
+          const fact = factOf(`${key}`);
           this.facts[partition]?.apply(fact, value !== null);
           this.#ends[partition] = offset + 1;
           if (value === null) continue;

@@ -3,10 +3,7 @@
 import assert from "node:assert/strict";
 import type { IncomingRecord, OutgoingRecord } from "../../../src/domain/record.ts";
 import type { AssignedPartition, PartitionHandler } from "../../../src/kafka/port.ts";
-import type { CopyOwner } from "./copy-owner.ts";
-import type { Place } from "./endpoint.ts";
-import { type Fact, UNKNOWN } from "./facts.ts";
-import type { Host } from "./host.ts";
+import { type Fact, UNKNOWN } from "../../../src/router/order/facts.ts";
 import {
   type Action,
   begun,
@@ -19,7 +16,10 @@ import {
   restored,
   settled,
   written,
-} from "./key-order.ts";
+} from "../../../src/router/order/key-order.ts";
+import type { CopyOwner } from "./copy-owner.ts";
+import type { Place } from "./endpoint.ts";
+import type { Host } from "./host.ts";
 import {
   copyOf,
   copyRecord,
@@ -36,7 +36,7 @@ interface Ready {
   readonly action: Action;
 }
 
-type Decide = (state: KeyState) => readonly [KeyState, readonly Action[]];
+type Decide = (state: KeyState) => readonly Action[];
 
 export class QueueOwner implements PartitionHandler {
   readonly #process: Host;
@@ -151,7 +151,8 @@ export class QueueOwner implements PartitionHandler {
   }
 
   #decide(key: string, decide: Decide): void {
-    const [state, actions] = decide(this.#states.get(key) ?? restored(UNKNOWN));
+    const state = this.#states.get(key) ?? restored(UNKNOWN);
+    const actions = decide(state);
     this.#states.set(key, state);
     for (const action of actions) {
       if (action.kind === "attempt") this.#ready.push({ key, action });
@@ -284,7 +285,7 @@ export class QueueOwner implements PartitionHandler {
       const facts = this.#process.facts[this.#partition.partition]?.of(key);
       if (this.#isDraining || facts === undefined) return;
       const old = (kind: "wait" | "retry" | "settled") =>
-        [...facts[kind]]
+        [...facts[kind].keys()]
           .filter((each) => each <= offset)
           .map((each) => factRecord(kind, this.#place(key, each), false));
       const records = [...old("wait"), ...old("retry"), ...old("settled")];

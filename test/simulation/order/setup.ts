@@ -1,8 +1,9 @@
 /** The topics, times and records of the model. Values are JSON, because only the order matters here. */
 
+import assert from "node:assert/strict";
 import type { IncomingRecord, OutgoingRecord } from "../../../src/domain/record.ts";
+import { type Fact, factName, parseFact } from "../../../src/router/order/facts.ts";
 import type { Place } from "./endpoint.ts";
-import { type Fact, factName } from "./facts.ts";
 import type { Design } from "./steps.ts";
 
 export const SECOND_MS = 1_000;
@@ -62,6 +63,13 @@ export function factRecord(
 ): OutgoingRecord {
   const name = Buffer.from(factName({ kind, key, offset }));
   return { topic: FACTS, partition, key: name, value: isThere ? NOTHING : null, headers: [] };
+}
+
+/** The fact with this name, which the model has written. */
+export function factOf(name: string): Fact {
+  const fact = parseFact(name);
+  assert(fact !== null);
+  return fact;
 }
 
 const NOTHING = Buffer.alloc(0);

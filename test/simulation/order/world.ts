@@ -13,11 +13,11 @@
  * one more delivery of each key has to be accepted.
  */
 
+import { Facts } from "../../../src/router/order/facts.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { createPrng, type Prng } from "../../support/clock/prng.ts";
 import { MemoryCluster } from "../../support/memory-kafka/memory-kafka.ts";
 import { Endpoint, type FinalState, type Judged, judge, nameOf } from "./endpoint.ts";
-import { Facts, isSettled, parseFact } from "./facts.ts";
 import { Process } from "./process.ts";
 import {
   type Controls,
@@ -26,6 +26,7 @@ import {
   DEAD_LETTERS,
   DELAY_TOPICS,
   FACTS,
+  factOf,
   factRecord,
   PARTITIONS,
   placeOfRecord,
@@ -187,7 +188,7 @@ export class World {
       () => new Facts(this.settings.design.broken !== "one-fact-each"),
     );
     for (const { partition, key, value } of this.cluster.records(FACTS))
-      all[partition]?.apply(parseFact(`${key}`), value !== null);
+      all[partition]?.apply(factOf(`${key}`), value !== null);
     return all;
   }
 
@@ -221,7 +222,7 @@ export class World {
     const count = (topic: string) => this.cluster.records(topic).length;
     const facts = this.cluster
       .records(FACTS)
-      .map(({ key, value }) => [parseFact(`${key}`).kind, value] as const);
+      .map(({ key, value }) => [factOf(`${key}`).kind, value] as const);
     const written = (kind: string) =>
       facts.filter(([each, value]) => each === kind && value !== null).length;
     Object.assign(this.seen, {
@@ -373,8 +374,7 @@ export class World {
         return [nameOf(dead.place), dead];
       }),
     ).values()) {
-      const known = facts[place.partition]?.known(place.key);
-      if (reason === "cancelled" || (known !== undefined && isSettled(known, place.offset)))
+      if (reason === "cancelled" || facts[place.partition]?.isSettled(place.key, place.offset))
         continue;
       const nowMs = this.clock.nowMs();
       if (this.#random.chance(0.5)) {

@@ -121,9 +121,10 @@ export class DeliverWorld {
 
   /** Creates the topics of new destinations. */
   createTopics(destinations: readonly WebhookDestination[], partitions = 1): void {
-    for (const { id } of destinations) {
+    for (const { id, order } of destinations) {
       this.cluster.createTopic(topics.deliveries(id), partitions);
       this.cluster.createTopic(topics.retries(id), 1);
+      if (order === "strict") this.cluster.createTopic(topics.order(id), 1);
     }
   }
 

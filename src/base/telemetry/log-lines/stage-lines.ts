@@ -83,6 +83,28 @@ export const STAGE_LINES = {
     action: null,
     fields: ["stage", "destination", "error", "retryAt"],
   },
+  "order.read-failed": {
+    levels: ["error"],
+    meaning:
+      "The topic `order.<destination>` could not be read, or a delivery that waits could not be read back from its queue. The users who wait go on waiting, and reading is tried again.",
+    action: "Run `switchyard topics`, and check the brokers.",
+    fields: ["topic", "error"],
+  },
+  "order.lost": {
+    levels: ["error"],
+    meaning:
+      "The topic `order.<destination>` was recreated, or lost records. What this process knows stays in force; another process that takes over its partitions does not know which users wait.",
+    action: "Do not delete the topic while users wait.",
+    fields: ["topic"],
+  },
+  "order.delivery-lost": {
+    levels: ["error"],
+    meaning:
+      "A delivery that waited behind an earlier one of its user was deleted from its queue before it was attempted. The user's next delivery follows.",
+    action:
+      "Replay the call, and keep the records of `deliveries.<destination>` for as long as `switchyard topics` says.",
+    fields: ["topic", "partition", "offset"],
+  },
   "call.time-unread": {
     levels: ["warn"],
     meaning: "A call has a time that cannot be read, and the next of its times is used instead.",

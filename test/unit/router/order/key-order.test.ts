@@ -1,7 +1,8 @@
 // The rows of the decision table of `key-order.ts`, and of `known` in `facts.ts`.
 
+import assert from "node:assert/strict";
 import { expect, test } from "vitest";
-import { Facts, isSettled, parseFact, UNKNOWN } from "./facts.ts";
+import { type Fact, Facts, parseFact, UNKNOWN } from "../../../../src/router/order/facts.ts";
 import {
   type Action,
   begun,
@@ -14,9 +15,9 @@ import {
   restored,
   settled,
   written,
-} from "./key-order.ts";
+} from "../../../../src/router/order/key-order.ts";
 
-type Event = (state: KeyState) => readonly [KeyState, readonly Action[]];
+type Event = (state: KeyState) => readonly Action[];
 
 const reads =
   (offset: number): Event =>
@@ -31,18 +32,24 @@ const isSettledNow =
   (state) =>
     settled(state, offset);
 
+function fact(name: string): Fact {
+  const parsed = parseFact(name);
+  assert(parsed !== null);
+  return parsed;
+}
+
 /** The actions that follow the last event, and what is left of the state. */
 function after(start: KeyState, ...events: readonly Event[]): { actions: string; state: KeyState } {
-  let state = start;
+  const state = structuredClone(start);
   let actions: readonly Action[] = [];
-  for (const event of events) [state, actions] = event(state);
+  for (const event of events) actions = event(state);
   return { actions: actions.map(({ kind, offset }) => `${kind} ${offset}`).join(", "), state };
 }
 
 /** What a new owner knows from these facts. */
 function from(...names: readonly string[]): KeyState {
   const facts = new Facts();
-  for (const name of names) facts.apply(parseFact(`${name}/k`), true);
+  for (const name of names) facts.apply(fact(`${name}/k`), true);
   return restored(facts.known("k"));
 }
 
@@ -161,18 +168,14 @@ test.each([
   [["wait/6", "wait/9", "retry/8", "settled/5"], { settledTo: 5, head: 8, waiting: [9], last: 9 }],
 ])("the facts %j", (names, expected) => {
   const facts = new Facts();
-  for (const name of names) facts.apply(parseFact(`${name}/k`), true);
+  for (const name of names) facts.apply(fact(`${name}/k`), true);
   expect(facts.known("k")).toEqual(expected);
 });
 
 test("a copy is settled if a fact says so, or if a later delivery of its key is retried", () => {
   const facts = new Facts();
-  for (const name of ["retry/8/k", "settled/5/k"]) facts.apply(parseFact(name), true);
-  expect([5, 7, 8].map((offset) => isSettled(facts.known("k"), offset))).toEqual([
-    true,
-    true,
-    false,
-  ]);
-  facts.apply(parseFact("retry/8/k"), false);
-  expect(isSettled(facts.known("k"), 7)).toBe(false);
+  for (const name of ["retry/8/k", "settled/5/k"]) facts.apply(fact(name), true);
+  expect([5, 7, 8].map((offset) => facts.isSettled("k", offset))).toEqual([true, true, false]);
+  facts.apply(fact("retry/8/k"), false);
+  expect(facts.isSettled("k", 7)).toBe(false);
 });

@@ -1,6 +1,7 @@
 /**
  * Decides which delivery of one key goes next. The owner of a queue's partition has one such state for each key with
- * deliveries that are attempted, retried or waiting. Pure: the shell carries out the actions, and reports what happened.
+ * deliveries that are attempted, retried or waiting. The functions have no other effects than on the state, which they change in
+ * place, because a user may have 100,000 deliveries that wait: the shell carries out the actions, and reports what happened.
  *
  *   a delivery is read from the queue                    then
  *   it is settled, or a later one of its key has a       finish: it is processed
@@ -47,13 +48,13 @@ interface Running {
 }
 
 export interface KeyState {
-  readonly settledTo: number;
-  readonly head: number | null;
+  settledTo: number;
+  head: number | null;
   /** Deliveries with a fact `wait`, in order. */
-  readonly waiting: readonly number[];
+  waiting: number[];
   /** Deliveries that were read and are not processed, in order. */
-  readonly behind: readonly number[];
-  readonly running: Running | null;
+  behind: number[];
+  running: Running | null;
   /** A delivery below this offset without a fact is settled. */
   readonly last: number;
 }
@@ -68,14 +69,16 @@ export interface Action {
 
 export type Result = "accepted" | "failed" | "rejected" | "held";
 
-type Decided = readonly [KeyState, readonly Action[]];
+type Actions = readonly Action[];
+
+const NOTHING: Actions = [];
 
 /** The state that the next owner begins with. */
 export function restored({ settledTo, head, waiting, last }: KnownKey): KeyState {
-  return { settledTo, head, waiting, last, behind: [], running: null };
+  return { settledTo, head, waiting: [...waiting], last, behind: [], running: null };
 }
 
-/** `true` if the key has no state worth keeping. */
+/** `true` if nothing of the key is attempted, retried or waits. */
 export function isFree({ head, waiting, behind, running }: KeyState): boolean {
   return head === null && waiting.length === 0 && behind.length === 0 && running === null;
 }
@@ -85,92 +88,103 @@ export function isBlocked({ head, waiting }: KeyState): boolean {
   return head !== null || waiting.length > 0;
 }
 
-export function read(state: KeyState, offset: number): Decided {
+export function read(state: KeyState, offset: number): Actions {
   const { head, waiting, behind, running } = state;
   const isPast = offset <= state.settledTo || offset < state.last || offset === head;
-  const has = { kind: "finish", offset, isAside: false } as const;
-  const hasFact = waiting.includes(offset) || running?.offset === offset;
-  if (isPast || hasFact) return [state, [has]];
+  const hasOwnFact = running?.offset === offset || isWaiting(state, offset);
+  if (isPast || hasOwnFact) return [{ kind: "finish", offset, isAside: false }];
   const isInMemory = running !== null && !(running.isAside && running.phase === "attempt");
-  if (isInMemory || behind.length > 0) return [{ ...state, behind: [...behind, offset] }, []];
-  if (head !== null || waiting.length > 0 || running !== null) {
-    return [{ ...state, waiting: [...waiting, offset] }, [act("aside", offset)]];
+  if (isInMemory || behind.length > 0) {
+    behind.push(offset);
+    return NOTHING;
   }
-  return next({ ...state, behind: [offset] }, []);
-}
-
-export function ended(state: KeyState, result: Result): Decided {
-  const { running } = state;
-  if (running === null) return [state, []];
-  const { offset, isAside } = running;
-  if (result === "accepted" || offset <= state.settledTo) return passed(state, running, []);
-  const phase = result === "failed" ? "divert" : result === "rejected" ? "bury" : "hold";
-  return [{ ...state, running: { ...running, phase } }, [{ kind: phase, offset, isAside }]];
-}
-
-/** The records of the delivery that was diverted, buried or held are written, and its record is processed. */
-export function written(state: KeyState): Decided {
-  const { running, waiting, behind } = state;
-  if (running === null) return [state, []];
-  const { offset, phase } = running;
-  const settledTo = phase === "bury" ? Math.max(state.settledTo, offset) : state.settledTo;
-  if (offset <= settledTo) return next({ ...state, settledTo, running: null }, []);
-  const asides = behind.map((each) => act("aside", each));
-  const all = [...waiting, ...behind];
-  return [{ ...state, running: null, head: offset, waiting: all, behind: [] }, asides];
-}
-
-export function settled(state: KeyState, offset: number): Decided {
-  if (offset <= state.settledTo) return [state, []];
-  const isLater = (each: number) => each > offset;
-  const actions = [
-    ...state.waiting.filter((each) => !isLater(each)).map((each) => act("forget", each)),
-    ...state.behind.filter((each) => !isLater(each)).map((each) => act("finish", each)),
-  ];
-  const head = state.head !== null && isLater(state.head) ? state.head : null;
-  const [waiting, behind] = [state.waiting.filter(isLater), state.behind.filter(isLater)];
-  return next({ ...state, settledTo: offset, head, waiting, behind }, actions);
-}
-
-/** `true` if the delivery has a fact, so that its record is processed although it may not be settled. */
-export function hasFact({ head, waiting, running }: KeyState, offset: number): boolean {
-  const isRunning = running?.offset === offset && running.isAside;
-  return offset === head || waiting.includes(offset) || isRunning;
-}
-
-/** What a new owner starts with, when it has the state. */
-export function begun(state: KeyState): Decided {
+  if (head !== null || waiting.length > 0 || running !== null) {
+    waiting.push(offset);
+    return [act("aside", offset)];
+  }
+  behind.push(offset);
   return next(state, []);
 }
 
-function passed(
-  state: KeyState,
-  { offset, isAside }: Running,
-  actions: readonly Action[],
-): Decided {
-  const settledTo = Math.max(state.settledTo, offset);
-  const done: Action = { kind: isAside ? "forget" : "finish", offset, isAside };
-  return next({ ...state, settledTo, running: null }, [...actions, done]);
+export function ended(state: KeyState, result: Result): Actions {
+  const { running } = state;
+  if (running === null) return NOTHING;
+  const { offset, isAside } = running;
+  if (result === "accepted" || offset <= state.settledTo) {
+    state.settledTo = Math.max(state.settledTo, offset);
+    state.running = null;
+    return next(state, [{ kind: isAside ? "forget" : "finish", offset, isAside }]);
+  }
+  const phase = result === "failed" ? "divert" : result === "rejected" ? "bury" : "hold";
+  state.running = { ...running, phase };
+  return [{ kind: phase, offset, isAside }];
+}
+
+/** The records of the delivery that was diverted, buried or held are written, and its record is processed. */
+export function written(state: KeyState): Actions {
+  const { running } = state;
+  if (running === null) return NOTHING;
+  const { offset, phase } = running;
+  state.running = null;
+  if (phase === "bury") state.settledTo = Math.max(state.settledTo, offset);
+  if (offset <= state.settledTo) return next(state, []);
+  state.head = offset;
+  return setAside(state);
+}
+
+export function settled(state: KeyState, offset: number): Actions {
+  if (offset <= state.settledTo) return NOTHING;
+  state.settledTo = offset;
+  if (state.head !== null && state.head <= offset) state.head = null;
+  const actions = [
+    ...takeTo(state.waiting, offset).map((each) => act("forget", each)),
+    ...takeTo(state.behind, offset).map((each) => act("finish", each)),
+  ];
+  return next(state, actions);
+}
+
+/** `true` if the delivery has a fact, so that its record is processed although it may not be settled. */
+export function hasFact(state: KeyState, offset: number): boolean {
+  const { head, running } = state;
+  const isRunning = running?.offset === offset && running.isAside;
+  return offset === head || isRunning || isWaiting(state, offset);
+}
+
+/** What a new owner starts with, when it has the state. */
+export function begun(state: KeyState): Actions {
+  return next(state, []);
 }
 
 /** Those that wait in memory are always later than those that were set aside. */
-function next(state: KeyState, actions: readonly Action[]): Decided {
+function next(state: KeyState, actions: Action[]): Actions {
   const { head, waiting, behind, running } = state;
-  if (running !== null || head !== null) return [state, actions];
-  const [aside] = waiting;
-  const [offset = aside] = aside === undefined ? behind : waiting;
-  if (offset === undefined) return [state, actions];
+  if (running !== null || head !== null) return actions;
+  const aside = waiting.shift();
+  const offset = aside ?? behind.shift();
+  if (offset === undefined) return actions;
   const isAside = aside !== undefined;
-  const started = { offset, isAside, phase: "attempt" } as const;
-  const attempt = { kind: "attempt", offset, isAside } as const;
-  if (!isAside)
-    return [{ ...state, behind: behind.slice(1), running: started }, [...actions, attempt]];
-  const rest = [...waiting.slice(1), ...behind];
-  const asides = behind.map((each) => act("aside", each));
-  return [
-    { ...state, waiting: rest, behind: [], running: started },
-    [...actions, ...asides, attempt],
-  ];
+  state.running = { offset, isAside, phase: "attempt" };
+  const asides = isAside ? setAside(state) : NOTHING;
+  return [...actions, ...asides, { kind: "attempt", offset, isAside }];
+}
+
+/** Those that wait in memory get facts. */
+function setAside(state: KeyState): Actions {
+  const { waiting, behind } = state;
+  const asides = behind.map((offset) => act("aside", offset));
+  waiting.push(...behind.splice(0));
+  return asides;
+}
+
+/** New deliveries are later than all others, which is by far the most frequent case. */
+function isWaiting({ waiting }: KeyState, offset: number): boolean {
+  return offset <= (waiting.at(-1) ?? -1) && waiting.includes(offset);
+}
+
+/** Removes and returns those up to this offset. */
+function takeTo(offsets: number[], to: number): number[] {
+  const later = offsets.findIndex((each) => each > to);
+  return offsets.splice(0, later === -1 ? offsets.length : later);
 }
 
 function act(kind: ActionKind, offset: number): Action {

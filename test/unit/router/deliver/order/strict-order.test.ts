@@ -1,0 +1,157 @@
+// A destination whose order is strict, on a Kafka in memory.
+
+import { expect, test } from "vitest";
+import { webhookDestination } from "../../../../support/build/webhook-destination.ts";
+import { DeliverWorld, HOUR_MS, idOf } from "../../../../support/worlds/deliver-world.ts";
+import type { ScriptedResponse, Sent } from "../../../../support/worlds/scripted-http.ts";
+
+type Respond = (sent: Sent) => ScriptedResponse;
+
+function strictWorld(respond: Respond, own: Parameters<typeof webhookDestination>[0] = {}) {
+  const crm = webhookDestination({
+    urls: ["http://crm.test/"],
+    messageIdHeader: true,
+    order: "strict",
+    ...own,
+  });
+  return new DeliverWorld({ destinations: [crm], respond });
+}
+
+test("while a delivery awaits retry, later ones of its user wait, and those of others go on", async () => {
+  const world = strictWorld(failing({ m0: 1 }));
+  await world.run();
+  world.calls(1, { user: () => "a" });
+  await world.settle(1_000);
+  world.calls(2, { user: () => "a" });
+  world.calls(1, { user: () => "b" });
+  await world.settle(5_000);
+  expect(world.sent("crm.test")).toEqual(["m0", "m3"]);
+  await world.settle(HOUR_MS);
+  expect(world.sent("crm.test")).toEqual(["m0", "m3", "m0", "m1", "m2"]);
+});
+
+const a = () => "a";
+
+/** Responds in this way to the deliveries with these IDs, as often as it says. */
+function failing(times: Readonly<Record<string, number>>, status: ScriptedResponse = 503): Respond {
+  const left = new Map(Object.entries(times));
+  return (sent) => {
+    const more = left.get(idOf(sent)) ?? 0;
+    left.set(idOf(sent), more - 1);
+    return more > 0 ? status : 200;
+  };
+}
+
+test("the next one may fail as well, and then waits as the first one did", async () => {
+  const world = strictWorld(failing({ m0: 2, m1: 2 }));
+  await world.run();
+  world.calls(3, { user: a });
+  await world.settle(HOUR_MS);
+  expect(world.sent()).toEqual(["m0", "m0", "m0", "m1", "m1", "m1", "m2"]);
+});
+
+test("a dead letter lets the next one follow", async () => {
+  const world = strictWorld(failing({ m0: 1 }, 400));
+  await world.run();
+  world.calls(3, { user: a });
+  await world.settle(5_000);
+  expect(world.sent()).toEqual(["m0", "m1", "m2"]);
+  expect(world.deadLetters()).toHaveLength(1);
+});
+
+test("so does one whose retries have ended", async () => {
+  const world = strictWorld(failing({ m0: 1_000 }));
+  await world.run();
+  world.calls(2, { user: a });
+  await world.settle(5 * HOUR_MS);
+  expect(world.sent().slice(-2)).toEqual(["m0", "m1"]);
+  expect(world.deadLetters()).toHaveLength(1);
+});
+
+test("with onDeadLetter: hold, the user's later deliveries wait", async () => {
+  const world = strictWorld(failing({ m0: 1 }, 400), { onDeadLetter: "hold" });
+  await world.run();
+  world.calls(3, { user: a });
+  world.calls(1, { user: () => "b" });
+  await world.settle(5 * HOUR_MS);
+  expect(world.sent()).toEqual(["m0", "m3"]);
+  expect(world.deadLetters()).toEqual([
+    expect.objectContaining({ "switchyard-queue-place": "0/0" }),
+  ]);
+});
+
+test("what waits is known to the next owner, and its order is kept", async () => {
+  const world = strictWorld(failing({ m0: 1 }));
+  const { deliver, delay } = await world.run();
+  world.calls(4, { user: a });
+  await world.settle(1_000);
+  await world.stop(deliver);
+  await world.stop(delay);
+  expect(world.sent()).toEqual(["m0"]);
+  await world.run();
+  world.calls(1, { user: a });
+  await world.settle(HOUR_MS);
+  expect(world.sent()).toEqual(["m0", "m0", "m1", "m2", "m3", "m4"]);
+});
+
+test("a destination that is loose now attempts what waits, in order, and later deliveries at once", async () => {
+  const world = strictWorld(failing({ m0: 3, m1: 1 }));
+  const { deliver } = await world.run();
+  world.calls(4, { user: a });
+  await world.settle(1_000);
+  const [crm] = world.destinations;
+  if (crm === undefined) return;
+  await world.reload(deliver, [{ ...crm, order: "loose" }]);
+  world.calls(1, { user: () => "b" });
+  await world.settle(HOUR_MS);
+  expect(world.sent()).toEqual(["m0", "m0", "m4", "m0", "m0", "m1", "m2", "m3", "m1"]);
+});
+
+test("a destination that is strict now keeps the order from then on", async () => {
+  const world = strictWorld(failing({ m0: 1, m2: 1 }), { order: "loose" });
+  const { deliver } = await world.run();
+  world.calls(2, { user: a });
+  await world.settle(1_000);
+  const [crm] = world.destinations;
+  if (crm === undefined) return;
+  const strict = { ...crm, order: "strict" } as const;
+  world.cluster.createTopic("sw.order.crm", 1);
+  await world.reload(deliver, [strict]);
+  world.calls(2, { user: a });
+  await world.settle(HOUR_MS);
+  expect(world.sent()).toEqual(["m0", "m1", "m0", "m2", "m2", "m3"]);
+});
+
+test("deliveries without a key have no order", async () => {
+  const world = strictWorld(failing({ m0: 1 }));
+  await world.run();
+  world.append({ messageId: "m0" as never }, { key: null });
+  world.append({ messageId: "m1" as never }, { key: null });
+  await world.settle(HOUR_MS);
+  expect(world.sent()).toEqual(["m0", "m1", "m0"]);
+});
+
+test("canceled deliveries that wait become dead letters, and the next one follows", async () => {
+  const world = strictWorld(failing({ m0: 1 }));
+  await world.control();
+  await world.run();
+  world.calls(3, { user: a });
+  await world.settle(1_000);
+  await world.cancel();
+  world.calls(1, { user: a });
+  await world.settle(HOUR_MS);
+  expect(world.sent()).toEqual(["m0", "m3"]);
+  expect(world.deadLetters()).toHaveLength(3);
+});
+
+test("a user with a thousand deliveries that wait does not stop others", async () => {
+  const world = strictWorld(failing({ m0: 1 }));
+  await world.run();
+  world.calls(1_000, { user: a });
+  world.calls(1, { user: () => "b" });
+  await world.settle(9_000);
+  expect(world.sent()).toEqual(["m0", "m1000"]);
+  await world.settle(HOUR_MS);
+  const ordered = Array.from({ length: 1_000 }, (_, at) => `m${at}`);
+  expect(world.sent()).toEqual(["m0", "m1000", ...ordered]);
+});
