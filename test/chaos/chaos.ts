@@ -40,6 +40,7 @@ import { type ReceivedRequest, type RequestedCall, startReceiver } from "./recei
 import type { Injected } from "./report.ts";
 import {
   healthyResponse,
+  moodyResponse,
   poisonResponse,
   type Reply,
   replyTo,
@@ -101,6 +102,7 @@ function createTempers(seed: number, random: Prng) {
     if (temper === "healthy" || (temper === "doomed" && !isDoomed)) return healthyResponse(random);
     if (temper === "doomed" || (temper === "sick" && isSick)) return sickResponse(random);
     if (temper === "second-try") return secondTryResponse(random, attempt);
+    if (temper === "moody") return moodyResponse(seed, path, messageId, attempt);
     if (temper === "poison") return poisonResponse(seed, path, messageId, attempt);
     return scriptedResponse(seed, path, messageId, attempt);
   }

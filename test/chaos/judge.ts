@@ -2,10 +2,10 @@
 
 import { begunWithoutProxy } from "../support/worlds/ledger.ts";
 import type { Journal } from "./journal.ts";
-import { isExcused, outOfOrder, violations } from "./laws.ts";
+import { inversions, isExcused, outOfOrder, violations } from "./laws.ts";
 import { tooMany } from "./repetitions.ts";
 import { type Broken, history, type Injected, ledgerText } from "./report.ts";
-import { POLICY, PROXIED, recipientOf } from "./setup.ts";
+import { POLICY, PROXIED, recipientOf, STRICT } from "./setup.ts";
 import { isNotedLate, type Stall, TOO_LONG_MS } from "./stalls.ts";
 import { type Exposure, type Law, type Loss, STARVED } from "./violation.ts";
 
@@ -82,6 +82,12 @@ export function judge(
     // A request that timed out meanwhile has ended for its program, but not for its endpoint.
     const clear = entries.filter(([, { requests }]) => !isNotedLate(requests, blurs, TOO_LONG_MS));
     broken.push(...outOfOrder(clear));
+  }
+  for (const id of STRICT) {
+    const entries = journal.calls.map(
+      ({ user, messageId }) => [user, journal.entry(messageId, id)] as const,
+    );
+    broken.push(...inversions(entries));
   }
   for (const key of journal.poison) {
     if (!journal.poisonDeadLetters.has(key)) {

@@ -12,6 +12,9 @@
  *   nothing is done twice                                  it was done shortly before or during a
  *                                                          fault that may undo it (`Exposure`)
  *
+ *   with a strict order, the first request of a delivery    - (`inversions`)
+ *   follows the end of each earlier one of its user
+ *
  * `repetitions.ts` has how much a fault may repeat.
  */
 
@@ -21,6 +24,7 @@ import {
   deadLetteredEarly,
   deadLetteredWithoutReason,
   early,
+  isAccepted,
   isSettled,
   type Recipient,
   windowBeganMs,
@@ -171,6 +175,41 @@ export function outOfOrder(entries: Iterable<readonly [user: string, entry: Chao
       found.push({ entry, violation: { law: "order", says } });
     }
     latest.set(user, entry);
+  }
+  return found;
+}
+
+/**
+ * If the order is strict, no delivery is requested before each earlier one of its user is accepted or a dead letter. The
+ * sequence is that of the queue.
+ *
+ * @param entries those of one destination, with their users.
+ */
+export function inversions(entries: Iterable<readonly [user: string, entry: ChaosEntry]>) {
+  const queued = [...entries].flatMap(([user, entry]) => {
+    const places = entry.written.flatMap(({ place }) => {
+      const [topic = "", partition = "", offset = ""] = place.split("/");
+      const isQueue = topic === topics.deliveries(entry.destination as DestinationId);
+      return isQueue ? [{ line: `${partition} ${user}`, offset: Number(offset) }] : [];
+    });
+    const [first] = places.toSorted((one, other) => one.offset - other.offset);
+    return first === undefined ? [] : [{ ...first, entry }];
+  });
+  queued.sort((one, other) => one.offset - other.offset);
+  const found: { readonly entry: ChaosEntry; readonly violation: Violation }[] = [];
+  const last = new Map<string, { readonly entry: ChaosEntry; readonly endMs: number }>();
+  for (const { line, entry } of queued) {
+    const before = last.get(line);
+    const beganMs = Math.min(...entry.requests.map(({ atMs }) => atMs));
+    if (before !== undefined && beganMs < before.endMs) {
+      const says = `was requested ${before.endMs - beganMs} ms before ${before.entry.messageId} of the same user was over`;
+      found.push({ entry, violation: { law: "inversion", says } });
+    }
+    const endMs = Math.min(
+      ...entry.requests.filter(isAccepted).map(({ endAtMs }) => endAtMs),
+      ...entry.deadLetters.map(({ atMs }) => atMs),
+    );
+    if (before === undefined || endMs > before.endMs) last.set(line, { entry, endMs });
   }
   return found;
 }

@@ -2,9 +2,11 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import type { DestinationId } from "../../src/domain/ids.ts";
 import type { Kafka, PartitionOffsets } from "../../src/kafka/port.ts";
+import { Facts, readFact } from "../../src/router/order/facts.ts";
 import type { Journal } from "./journal.ts";
-import { type ChaosDestination, consumedTopics, RETRY_DELAYS_MS, topics } from "./setup.ts";
+import { type ChaosDestination, consumedTopics, RETRY_DELAYS_MS, STRICT, topics } from "./setup.ts";
 
 const STEP_MAX_BYTES = 1_024 * 1_024;
 /** A partition may have no leader until its only broker has started. */
@@ -90,7 +92,37 @@ export class TopicReader {
    * follow.
    */
   progress(): Promise<Progress> {
-    return insist(() => progressOf(this.#kafka, consumedTopics(this.#destinations)));
+    return insist(async () => {
+      const { behind, ends } = await progressOf(this.#kafka, consumedTopics(this.#destinations));
+      const waiting = await Promise.all(STRICT.map((id) => this.#waiting(id as DestinationId)));
+      return { behind: [...behind, ...waiting.flat()], ends };
+    });
+  }
+
+  /** Users of a destination with a strict order whose deliveries wait. */
+  async #waiting(id: DestinationId): Promise<readonly string[]> {
+    const topic = topics.order(id);
+    const partitions = new Map<number, Facts>();
+    for (const { partition, first, end } of await this.#kafka.admin.offsets(topic)) {
+      const signal = AbortSignal.timeout(60_000);
+      const range = { topic, partition, from: first, to: end, maxBytes: STEP_MAX_BYTES, signal };
+      for await (const records of this.#kafka.read(range)) {
+        for (const record of records) {
+          const read = readFact(record);
+          if (read === null) continue;
+          const facts = partitions.get(read.partition) ?? new Facts();
+          partitions.set(read.partition, facts);
+          facts.apply(read.fact, read.isThere);
+        }
+      }
+    }
+    return [...partitions].flatMap(([partition, facts]) =>
+      [...facts.keys()].flatMap((key) => {
+        const { head, waiting } = facts.known(key);
+        if (head === null && waiting.length === 0) return [];
+        return `${topic}: ${key} of partition ${partition} waits for ${head}, with ${waiting.length} behind`;
+      }),
+    );
   }
 }
 

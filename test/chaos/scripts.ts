@@ -95,6 +95,25 @@ export function poisonResponse(
   return share < 0.08 ? secondTryResponse(random, attempt) : healthyResponse(random);
 }
 
+/**
+ * One call in 50 is rejected, one in 16 fails once or twice, and one in 500 is never accepted: users with a strict order
+ * must not get more calls than they can be sent.
+ *
+ * @param attempt counted from 1.
+ */
+export function moodyResponse(
+  seed: number,
+  endpoint: string,
+  messageId: string,
+  attempt: number,
+): ScriptedResponse {
+  const random = createPrng(hash(`${seed} ${endpoint} ${messageId}`));
+  const share = random.fraction();
+  const failures = share < 0.0225 ? Number.POSITIVE_INFINITY : random.integer(1, 2);
+  if (share < 0.02) return status(REJECTED, random.integer(0, 50));
+  return share < 0.0825 && attempt <= failures ? failure(random) : healthyResponse(random);
+}
+
 /** @param attempt counted from 1. */
 export function scriptedResponse(
   seed: number,

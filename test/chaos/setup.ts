@@ -13,6 +13,8 @@
  *   every         two, both must         each like flaky, independently
  *   batch         one, up to 10 calls    like flaky for each call, with `responses: each`
  *   lines         one, up to 10 calls    rejects a batch with a call that it always rejects
+ *   strict        one                    rejects or fails few calls; its order is strict
+ *   strict-batch  one, up to 10 calls    the same, for each call, with `responses: each`
  *   proxied       one                    accepts everything, behind a forward proxy that fails sometimes
  *   lonely        one                    accepts everything; its topic has one replica
  *   doomed        one                    accepts everything, except during a fault with a hold;
@@ -39,6 +41,9 @@ const PREFIX = "chaos.";
 export const topics = topicNames(PREFIX);
 const groups = groupNames(PREFIX);
 
+/** The destinations whose order is strict. */
+export const STRICT = ["strict", "strict-batch"];
+
 /** The destination behind the forward proxy. */
 export const PROXIED = "proxied";
 
@@ -46,7 +51,7 @@ export interface ChaosEndpoint {
   readonly key: EndpointKey;
   /** The path of the URL, without the host. */
   readonly path: string;
-  readonly temper: "healthy" | "scripted" | "sick" | "second-try" | "doomed" | "poison";
+  readonly temper: "healthy" | "scripted" | "sick" | "second-try" | "doomed" | "poison" | "moody";
 }
 
 export interface ChaosDestination {
@@ -55,6 +60,7 @@ export interface ChaosDestination {
   readonly concurrency: number;
   readonly endpoints: readonly ChaosEndpoint[];
   readonly batch: Pick<Batch, "format" | "responses"> | null;
+  readonly order: "loose" | "strict";
 }
 
 /** @param baseUrl the URL of the receiver, such as `http://127.0.0.1:8000`. */
@@ -71,6 +77,7 @@ export function destinations(baseUrl: string, brokers = 1): readonly ChaosDestin
   ): ChaosDestination => ({
     id: id as DestinationId,
     batch,
+    order: STRICT.includes(id) ? "strict" : "loose",
     deliver: id === "every" ? "every" : "any",
     concurrency: id === "narrow" ? 2 : 64,
     endpoints,
@@ -85,6 +92,11 @@ export function destinations(baseUrl: string, brokers = 1): readonly ChaosDestin
     destination("every", [endpoint("/every-a", "scripted"), endpoint("/every-b", "scripted")]),
     destination("batch", [endpoint("/batch", "scripted")], { format: "array", responses: "each" }),
     destination("lines", [endpoint("/lines", "poison")], { format: "ndjson", responses: "whole" }),
+    destination("strict", [endpoint("/strict", "moody")]),
+    destination("strict-batch", [endpoint("/strict-batch", "moody")], {
+      format: "array",
+      responses: "each",
+    }),
     destination(PROXIED, [endpoint("/proxied", "healthy")]),
     ...(brokers === 1
       ? []
@@ -120,8 +132,9 @@ export function configuration(
     },
     sources: [{ id: "web", writeKey: "k", destinations: all.map(({ id }) => id) }],
     defaultSource: "web",
-    destinations: all.map(({ id, deliver, concurrency, endpoints, batch }) => ({
+    destinations: all.map(({ id, deliver, concurrency, endpoints, batch, order }) => ({
       id,
+      order,
       ...(batch === null ? {} : { batch: { ...batch, calls: 10, wait: "400ms" } }),
       type: "webhook",
       deliver,

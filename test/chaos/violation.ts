@@ -23,6 +23,7 @@ export const LAWS = [
   "dead-lettered",
   "repeated",
   "order",
+  "inversion",
   "unattempted",
 ] as const;
 export type Law = (typeof LAWS)[number];
