@@ -110,6 +110,20 @@ async function requestAhead(
   }
 }
 
+/** The same for a record that was not passed on by a consumer. Rejects if the signal aborts. */
+export async function withItsSchema(
+  schemas: Schemas | undefined,
+  record: IncomingRecord,
+  signal: AbortSignal,
+): Promise<IncomingRecord> {
+  if (schemas === undefined) return record;
+  for (;;) {
+    const given = givenSchema(record, (ref) => schemas.get(ref));
+    if (typeof given === "object") return given;
+    await schemas.ready([given], signal);
+  }
+}
+
 /**
  * Returns the record, together with the schema of its value if the value has one. If the schema is not known yet,
  * returns a reference to the schema instead.

@@ -29,6 +29,7 @@ import {
   type QueuePlace,
 } from "../../order/facts.ts";
 import { FollowedFacts } from "../../order/follow-facts.ts";
+import { withItsSchema } from "../../stage/await-schemas.ts";
 import type { StageDeps } from "../../stage/running-stage.ts";
 import type { Timer } from "../attempt.ts";
 import type { Turn } from "../circuit-breaker.ts";
@@ -75,7 +76,7 @@ export class DestinationOrder implements OrderHost, Disposable {
   readonly keepSettledMs: number;
   /** Writes the records that replace deliveries, with their places in the queue. */
   readonly writer: FollowUpWriter;
-  readonly #deps: Pick<StageDeps, "kafka" | "producer" | "log">;
+  readonly #deps: Pick<StageDeps, "kafka" | "producer" | "log" | "schemas">;
   readonly #config: OrderConfig;
   readonly #queue: string;
   readonly #topic: string;
@@ -88,7 +89,7 @@ export class DestinationOrder implements OrderHost, Disposable {
   readonly #assigned = new WeakMap<OwnedPartition, BookedPartition>();
 
   constructor(
-    deps: Pick<StageDeps, "kafka" | "clock" | "producer" | "log">,
+    deps: Pick<StageDeps, "kafka" | "clock" | "producer" | "log" | "schemas">,
     destination: AttemptedDestination,
     config: OrderConfig,
   ) {
@@ -191,12 +192,12 @@ export class DestinationOrder implements OrderHost, Disposable {
 
   async readBack(place: QueuePlace, signal: AbortSignal): Promise<IncomingRecord | null> {
     const { partition, offset } = place;
-    const { kafka, log } = this.#deps;
+    const { kafka, log, schemas } = this.#deps;
     const range = { topic: this.#queue, partition, from: offset, to: offset + 1 };
     while (!signal.aborted) {
       try {
         for await (const [record] of kafka.read({ ...range, maxBytes: READ_BACK_BYTES, signal })) {
-          if (record !== undefined) return record;
+          if (record !== undefined) return await withItsSchema(schemas, record, signal);
         }
         if (signal.aborted) return null;
         log.error({ topic: this.#queue, partition, offset }, "order.delivery-lost");

@@ -24,9 +24,10 @@ async function world(
   schemas: MemorySchemas,
   respond: (earlier: number) => ScriptedResponse = () => 200,
   partitions = 1,
+  order: "loose" | "strict" = "loose",
 ) {
   const destinations = ["crm", "other"].map((id) =>
-    webhookDestination({ id, urls: [`http://${id}.test/`] }),
+    webhookDestination({ id, urls: [`http://${id}.test/`], order }),
   );
   const made = new DeliverWorld({
     schemas,
@@ -128,4 +129,19 @@ test("one whose schema the registry does not know is a dead letter, with its byt
   expect(made.deadLetters()).toMatchObject([{ "switchyard-reason": "unknown-schema" }]);
   const [deadLetter] = made.cluster.records("sw.dead-letters");
   expect(deadLetter?.value).toEqual(FRAMED);
+});
+
+test("a value that waited behind another one of its user is delivered as JSON, too", async () => {
+  const schemas = new MemorySchemas();
+  schemas.learnAvro(7, CALL);
+  const made = await world(schemas, (earlier) => (earlier === 0 ? 503 : 200), 1, "strict");
+  const headers = deliveryHeaders(deliveryOf({ receivedAtMs: made.clock.nowMs() }));
+  made.append({});
+  made.append({}, { value: FRAMED, headers });
+  await made.settle(30_000);
+  expect(bodies(made)).toEqual([
+    ["crm.test", "e"],
+    ["crm.test", "e"],
+    ["crm.test", "avro"],
+  ]);
 });
