@@ -198,14 +198,13 @@ export class Attempt {
     this.#trace = host.ports.observer.started(calls, settings.destination);
   }
 
-  /** Call once. At least one of the endpoints must admit a request. */
-  start(endpoints: readonly Endpoint[], sent: UnitContent): void {
-    this.#send(endpoints, sent, this.#startedAtMs);
-    // Without a request, the attempt would never end.
-    assert(this.#pending > 0, "no endpoint admitted a request of an attempt");
+  /** Call once. Returns false if no endpoint admits a request; the attempt then never ends, unless it is abandoned. */
+  start(endpoints: readonly Endpoint[], sent: UnitContent, nowMs: number): boolean {
+    this.#send(endpoints, sent, nowMs);
+    return this.#pending > 0;
   }
 
-  /** Call instead of `start` if no request may be sent: the deliveries are put back. */
+  /** Call if no request may be sent, or none was: the deliveries are put back. */
   abandon(nowMs: number): void {
     this.#isUnsent = true;
     this.#decide(this.#calls, nowMs);

@@ -15,6 +15,7 @@
  *                                       evaluated again with the new settings, even those in units
  */
 
+import assert from "node:assert/strict";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { AttemptedDestination, Endpoint } from "../../domain/destination.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
@@ -317,15 +318,16 @@ export class Dispatcher implements AttemptHost {
     const attempt = new Attempt(this, this.#settings, calls, nowMs);
     const { mayAttempt } = this.ports;
     if (mayAttempt === undefined) {
-      attempt.start(endpoints, sent);
+      const isStarted = attempt.start(endpoints, sent, nowMs);
+      assert(isStarted, "no endpoint admitted a request of an attempt");
       return;
     }
     void mayAttempt(calls).then((may) => {
       // Another process may own the partitions, so no delivery of them starts any more.
       if (!may) for (const { item } of calls) void item.owner.drain();
-      // Meanwhile, another attempt may have become the only one that its endpoints admit.
-      if (may && !this.limits.gates.mustAllWait(endpoints)) attempt.start(endpoints, sent);
-      else attempt.abandon(this.ports.timer.nowMs());
+      const startMs = this.ports.timer.nowMs();
+      // Meanwhile, all of the endpoints may have become unavailable.
+      if (!may || !attempt.start(endpoints, sent, startMs)) attempt.abandon(startMs);
       this.pump();
     });
   }

@@ -1,6 +1,6 @@
 /** Endpoints whose responses and delays a test scripts, on the test's clock. */
 
-import type { Cause, SendResult } from "../../../src/router/destinations/port.ts";
+import type { Cause, RequestResult } from "../../../src/router/destinations/port.ts";
 import type { HttpPort } from "../../../src/router/destinations/webhook/http-port.ts";
 import type { ManualClock } from "../clock/manual-clock.ts";
 
@@ -9,7 +9,9 @@ export type ScriptedResponse =
   | number
   | Cause
   | { readonly status: number; readonly retryAfter?: string; readonly afterMs?: number }
-  | { readonly cause: Cause; readonly afterMs: number };
+  | { readonly cause: Cause; readonly afterMs: number }
+  /** The proxy with this host and port fails, so that the endpoint does not get the request. */
+  | { readonly proxy: string; readonly afterMs?: number };
 
 export interface Sent {
   readonly destination: string;
@@ -75,10 +77,13 @@ export class ScriptedHttp implements HttpPort {
   };
 }
 
-function resultOf(response: ScriptedResponse, durationMs: number): SendResult {
+function resultOf(response: ScriptedResponse, durationMs: number): RequestResult {
   if (typeof response === "string") return { kind: "no-response", cause: response, durationMs };
   if (typeof response === "object" && "cause" in response) {
     return { kind: "no-response", cause: response.cause, durationMs };
+  }
+  if (typeof response === "object" && "proxy" in response) {
+    return { kind: "not-sent", proxy: response.proxy, error: "the proxy is down", durationMs };
   }
   const { status, retryAfter = null } =
     typeof response === "number" ? { status: response } : response;

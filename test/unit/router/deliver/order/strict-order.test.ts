@@ -122,6 +122,16 @@ test("a destination that is strict now keeps the order from then on", async () =
   expect(world.sent()).toEqual(["m0", "m1", "m0", "m2", "m2", "m3"]);
 });
 
+test("when a proxy works again, one of several users' deliveries is its probe, and the others follow", async () => {
+  const world = strictWorld(({ atMs }) => (atMs < upAtMs ? { proxy: "p:1" } : 200));
+  const upAtMs = world.clock.nowMs() + 5_000;
+  await world.run();
+  world.calls(3, { user: (call) => `u${call}` });
+  await world.settle(HOUR_MS);
+  expect(world.failures).toEqual([]);
+  expect(new Set(world.sent().slice(-3))).toEqual(new Set(["m0", "m1", "m2"]));
+});
+
 test("deliveries without a key have no order", async () => {
   const world = strictWorld(failing({ m0: 1 }));
   await world.run();
