@@ -19,6 +19,9 @@ const BOUND_MS = 10 * SECOND_MS;
 const USERS = ["canary0", "canary1"];
 const CALLS = 6;
 
+/** Returns true if the delivery waits for an operator. */
+type IsHeld = (messageId: string, destination: string) => boolean;
+
 interface Period {
   readonly fromMs: number;
   toMs: number;
@@ -65,11 +68,11 @@ export class Canaries {
     this.#outages.push({ fromMs: nowMs, toMs: nowMs + forMs });
   }
 
-  isSettled(ledger: Ledger, recipients: readonly Recipient[]): boolean {
-    return this.#lost(ledger, recipients).length === 0;
+  isSettled(ledger: Ledger, recipients: readonly Recipient[], isHeld: IsHeld): boolean {
+    return this.#lost(ledger, recipients, isHeld).length === 0;
   }
 
-  violations(ledger: Ledger, recipients: readonly Recipient[]): readonly string[] {
+  violations(ledger: Ledger, recipients: readonly Recipient[], isHeld: IsHeld): readonly string[] {
     const late = this.#calls.flatMap(({ messageId, user }) =>
       recipients.flatMap(({ id }) =>
         ledger
@@ -80,15 +83,16 @@ export class Canaries {
           ),
       ),
     );
-    return [...late, ...this.#lost(ledger, recipients)];
+    return [...late, ...this.#lost(ledger, recipients, isHeld)];
   }
 
-  #lost(ledger: Ledger, recipients: readonly Recipient[]): readonly string[] {
+  #lost(ledger: Ledger, recipients: readonly Recipient[], isHeld: IsHeld): readonly string[] {
     return this.#calls.flatMap(({ messageId, user, atMs }) => {
       const lifted = this.#suppressed.get(user)?.at(-1)?.toMs ?? 0;
       if (atMs < this.#readBy(lifted)) return [];
       return recipients
         .filter((recipient) => !isSettled(ledger.entry(messageId, recipient.id), recipient))
+        .filter(({ id }) => !isHeld(messageId, id))
         .map(({ id }) => `${messageId} for ${id}: it is lost, although its user was lifted`);
     });
   }

@@ -1,6 +1,6 @@
 /** Scripted endpoints that replace HTTP: their responses depend on chance and on the time. */
 
-import type { EndpointKey } from "../../src/domain/ids.ts";
+import type { DestinationId, EndpointKey } from "../../src/domain/ids.ts";
 import type { RequestResult, SendResult } from "../../src/router/destinations/port.ts";
 import type { HttpConnections, HttpPort } from "../../src/router/destinations/webhook/http-port.ts";
 import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
@@ -9,6 +9,8 @@ import type { Prng } from "../support/clock/prng.ts";
 import type { Party } from "../support/memory-kafka/network.ts";
 import type { Exposure, Ledger } from "../support/worlds/ledger.ts";
 
+const SECOND_MS = 1_000;
+const HOUR_MS = 3_600 * SECOND_MS;
 const TIMEOUT_MS = 5_000;
 
 /** How an endpoint behaves. */
@@ -22,6 +24,46 @@ export type Behaviour =
   | { readonly kind: "gone"; readonly fromMs: number; readonly untilMs: number }
   /** Rejects some calls, and each batch with one of them. */
   | { readonly kind: "poisoned" };
+
+export function someBehaviours(
+  destinations: readonly WebhookDestination[],
+  nowMs: number,
+  random: Prng,
+): ReadonlyMap<EndpointKey, Behaviour> {
+  const keys = destinations.flatMap(({ endpoints }) => endpoints.map(({ key }) => key));
+  return new Map(
+    keys.map((key) => {
+      const untilMs = nowMs + random.integer(0, 6 * HOUR_MS);
+      const behaviours: readonly Behaviour[] = [
+        { kind: "healthy" },
+        { kind: "healthy" },
+        { kind: "flaky", failure: random.fraction() },
+        { kind: "down", untilMs },
+        { kind: "rejecting" },
+        { kind: "poisoned" },
+      ];
+      return [key, random.pick(behaviours)];
+    }),
+  );
+}
+
+/** When the proxy of each destination is down. @param forMs outages begin within this time, less an hour. */
+export function someOutages(
+  ids: readonly DestinationId[],
+  nowMs: number,
+  forMs: number,
+  random: Prng,
+): ReadonlyMap<string, readonly Exposure[]> {
+  return new Map(
+    ids.map((id) => {
+      const outages = Array.from({ length: random.pick([0, 1, 3]) }, () => {
+        const fromMs = nowMs + random.integer(0, forMs - HOUR_MS);
+        return { fromMs, toMs: fromMs + random.integer(1, random.pick([10, 3_600])) * SECOND_MS };
+      });
+      return [id, outages];
+    }),
+  );
+}
 
 interface Response {
   readonly status: number;

@@ -6,7 +6,8 @@
  *              a process lacks a destination for a while
  *   rough      processes are also killed; brokers are down, lose acknowledgments, remove members
  *
- * In both, the proxies of some destinations are down for a while, and users are suppressed and lifted (`canaries.ts`).
+ * In both, the proxies of some destinations are down for a while, users are suppressed and lifted (`canaries.ts`), and some
+ * destinations have a strict order, which operators pause, cancel and retry (`strict.ts`).
  *
  * Failures end after five hours. After that, there is time to finish everything.
  */
@@ -30,7 +31,7 @@ import {
 } from "../support/worlds/ledger.ts";
 import { auditProblems } from "./audited.ts";
 import { Canaries } from "./canaries.ts";
-import { type Behaviour, Endpoints } from "./endpoints.ts";
+import { type Behaviour, Endpoints, someBehaviours, someOutages } from "./endpoints.ts";
 import { type ProcessConfig, SimulatedProcess } from "./process.ts";
 import {
   aBatch,
@@ -46,12 +47,17 @@ import {
   topics,
   WINDOW_MS,
 } from "./setup.ts";
+import { StrictOrders, withOrders } from "./strict.ts";
 
 const FAULTS_FOR_MS = 5 * HOUR_MS;
 /** Work that was done shortly before a failure may not be committed yet. */
 const BEFORE_MS = 8 * SECOND_MS;
 /** After a failure, it takes a while until all members have drained and joined again. */
 const AFTER_MS = 20 * SECOND_MS;
+
+const ORDERS_SEED = 1_000_000;
+/** In a world with a strict order, the deliveries of a user fail one after the other. */
+const STRICT_LONGER = 8;
 
 export type Weather = "calm" | "rough";
 
@@ -72,6 +78,7 @@ export class World {
   readonly #proxyOutages: ReadonlyMap<string, readonly Exposure[]>;
   readonly #config: ProcessConfig;
   readonly #canaries: Canaries;
+  readonly #strict: StrictOrders;
   readonly #sent: Sent[] = [];
   readonly #exposures: Exposure[] = [];
   #losesAcknowledgements = false;
@@ -83,10 +90,13 @@ export class World {
     this.#random = createPrng(seed);
     const { clock } = this;
     this.#cluster = new MemoryCluster({ clock, random: this.#random.fork() });
-    this.#destinations = destinations(this.#random.fork());
-    this.#behaviours = this.#chooseBehaviours();
+    // Separate, so that worlds without a strict order stay the same.
+    const orders = createPrng(seed + ORDERS_SEED);
+    this.#destinations = withOrders(destinations(this.#random.fork()), orders);
+    this.#behaviours = someBehaviours(this.#destinations, clock.nowMs(), this.#random);
     const chance = this.#random.fork();
-    this.#proxyOutages = this.#chooseProxyOutages(this.#random.fork());
+    const ids = this.#destinations.map(({ id }) => id);
+    this.#proxyOutages = someOutages(ids, clock.nowMs(), FAULTS_FOR_MS, this.#random.fork());
     this.#endpoints = new Endpoints(
       clock,
       chance,
@@ -96,6 +106,7 @@ export class World {
     );
     this.#config = configOf(this.#destinations);
     this.#canaries = new Canaries(clock, this.#cluster, this.#random.fork());
+    this.#strict = new StrictOrders(clock, this.#cluster, this.#ledger, orders, this.#destinations);
     for (const name of [topics.calls, topics.deadLetters, topics.ledger]) {
       this.#cluster.createTopic(name, 2);
     }
@@ -112,9 +123,11 @@ export class World {
     this.#planCalls();
     this.#planFaults(weather);
     this.#canaries.plan(FAULTS_FOR_MS);
+    this.#strict.plan(FAULTS_FOR_MS);
     await this.clock.advance(FAULTS_FOR_MS + MINUTE_MS);
     // A destination that fails nine times out of ten is on hold for hours, so retry windows start late.
-    const limitMs = this.clock.nowMs() + 4 * WINDOW_MS;
+    const longer = this.#strict.areThere ? STRICT_LONGER : 1;
+    const limitMs = this.clock.nowMs() + 4 * WINDOW_MS * longer;
     while (!this.#isSettled() && this.clock.nowMs() < limitMs) {
       await this.clock.advance(5 * MINUTE_MS);
     }
@@ -130,16 +143,21 @@ export class World {
       calls: this.#sent.length,
       isRepeated: this.#losesAcknowledgements,
       isLate: this.#isLate,
+      strict: ids.filter((id) => this.#strict.isStrict(id)),
     };
     return auditProblems(this.#cluster.connect(), this.clock, ids, sent);
   }
 
   #isSettled(): boolean {
     this.#readTopics();
-    if (!this.#canaries.isSettled(this.#ledger, this.#destinations.map(recipientOf))) return false;
+    const { isHeld } = this.#strict;
+    if (!this.#canaries.isSettled(this.#ledger, this.#destinations.map(recipientOf), isHeld))
+      return false;
     return this.#sent.every(({ messageId }) =>
-      this.#destinations.every((destination) =>
-        isSettled(this.#ledger.entry(messageId, destination.id), recipientOf(destination)),
+      this.#destinations.every(
+        (destination) =>
+          isSettled(this.#ledger.entry(messageId, destination.id), recipientOf(destination)) ||
+          isHeld(messageId, destination.id),
       ),
     );
   }
@@ -150,13 +168,17 @@ export class World {
     for (const { messageId } of this.#sent) {
       for (const destination of this.#destinations) {
         const entry = this.#ledger.entry(messageId, destination.id);
-        found.push(...violations(entry, recipientOf(destination), POLICY, this.#exposures));
+        const broken = violations(entry, recipientOf(destination), POLICY, this.#exposures);
+        found.push(...broken.filter((what) => !this.#strict.isExplained(entry, what)));
         const outages = this.#proxyOutages.get(destination.id) ?? [];
         const begun = begunWithoutProxy(entry, outages);
         found.push(...begun.map((what) => `${messageId} for ${destination.id}: ${what}`));
       }
     }
-    found.push(...this.#canaries.violations(this.#ledger, this.#destinations.map(recipientOf)));
+    const { isHeld } = this.#strict;
+    const recipients = this.#destinations.map(recipientOf);
+    found.push(...this.#canaries.violations(this.#ledger, recipients, isHeld));
+    found.push(...this.#strict.violations());
     if (weather === "calm") found.push(...this.#outOfOrder());
     return found;
   }
@@ -196,6 +218,7 @@ export class World {
       this.#endpoints,
       this.#config,
       (error) => this.#failures.push(`a stage failed: ${error.message}`),
+      this.#strict.areThere ? topics.operatorActions : null,
     );
     this.#processes.push(process);
   }
@@ -275,10 +298,14 @@ export class World {
         ...destination,
         concurrency: this.#random.pick([1, 2, 64]),
         batch: this.#random.chance(0.5) ? destination.batch : aBatch(this.#random),
-      }));
+      }))
+      .map((destination) => this.#strict.changed(destination));
     void process.update(changed);
     const backMs = this.#random.integer(0, 60) * SECOND_MS;
-    this.clock.schedule(backMs, () => void process.update(this.#destinations));
+    this.clock.schedule(backMs, () => {
+      this.#strict.restored();
+      void process.update(this.#destinations);
+    });
   }
 
   /** Makes writes take seconds, while a process has to leave. */
@@ -327,39 +354,10 @@ export class World {
     return this.#processes;
   }
 
-  #chooseBehaviours(): Map<EndpointKey, Behaviour> {
-    const keys = this.#destinations.flatMap(({ endpoints }) => endpoints.map(({ key }) => key));
-    return new Map(
-      keys.map((key) => {
-        const untilMs = this.clock.nowMs() + this.#random.integer(0, 6 * HOUR_MS);
-        const behaviours: readonly Behaviour[] = [
-          { kind: "healthy" },
-          { kind: "healthy" },
-          { kind: "flaky", failure: this.#random.fraction() },
-          { kind: "down", untilMs },
-          { kind: "rejecting" },
-          { kind: "poisoned" },
-        ];
-        return [key, this.#random.pick(behaviours)];
-      }),
-    );
-  }
-
-  #chooseProxyOutages(random: Prng): Map<string, readonly Exposure[]> {
-    return new Map(
-      this.#destinations.map(({ id }) => {
-        const outages = Array.from({ length: random.pick([0, 1, 3]) }, () => {
-          const fromMs = this.clock.nowMs() + random.integer(0, FAULTS_FOR_MS - HOUR_MS);
-          return { fromMs, toMs: fromMs + random.integer(1, random.pick([10, 3_600])) * SECOND_MS };
-        });
-        return [id, outages];
-      }),
-    );
-  }
-
   readonly #read = new Map<string, number>();
   /** Adds to the ledger the records that have been written since the last call. */
   #readTopics(): void {
+    this.#strict.read();
     const names = [
       topics.deadLetters,
       ...this.#destinations.flatMap(({ id }) => [topics.deliveries(id), topics.retries(id)]),
