@@ -5,6 +5,7 @@
  *
  *   a dead letter                                then
  *   does not pass the filter                     is skipped
+ *   blocks no user, but is to be canceled        is skipped
  *   has a mark of another replay                 is skipped, unless the plan includes replayed dead letters
  *   has a mark of this replay                    counts as written: it was sent before a crash
  *   is the call of a suppressed user             is skipped, and counted
@@ -28,8 +29,14 @@ import { readMarks } from "./read-dead-letters.ts";
 import { countReplay, type Replay, type ReplayFigures, type ReplayRules } from "./replay.ts";
 import { marksOf, type ReplayMarks } from "./replay-marks.ts";
 import type { ChosenReplay } from "./replay-store.ts";
-import { type ReplayTargets, replayOf, showsUser, Tally } from "./replayed-record.ts";
-import { replayProgressText } from "./rows.ts";
+import {
+  cancellationOf,
+  type ReplayTargets,
+  replayOf,
+  showsUser,
+  Tally,
+} from "./replayed-record.ts";
+import { replayProgressText, wordsFor } from "./rows.ts";
 import { followReplay, openReplay, type ReplayResult, runReplay } from "./run-replay.ts";
 
 export interface DeadLetterReplayOptions extends ReplayTargets {
@@ -84,6 +91,10 @@ export class DeadLetterReplay implements AsyncDisposable {
     return this.#replay.stored.plan.filter;
   }
 
+  get words() {
+    return wordsFor(this.#replay.stored.plan);
+  }
+
   /** Counts the dead letters that are still to be replayed. Returns null if interrupted. */
   async count(progressOutput: ProgressOutput): Promise<Tally | null> {
     const tally = new Tally(this.#targets);
@@ -98,7 +109,7 @@ export class DeadLetterReplay implements AsyncDisposable {
     const deadLetters = await this.#kafka.admin.offsets(topics.deadLetters);
     const first = this.#marks.tombstones(topics.deadLetterReplays, deadLetters);
     const rules = { ...this.#rules(), first };
-    const text = (figures: ReplayFigures) => replayProgressText(figures, total + own);
+    const text = (figures: ReplayFigures) => replayProgressText(figures, total + own, this.words);
     const result = await runReplay(this.#kafka, this.#replay, rules, text, progressOutput);
     return { ...result, text: text(result) };
   }
@@ -136,6 +147,8 @@ export function deadLetterRules(
     decide: async (record) => {
       const passed = await passing(readDeadLetter(record, topics), plan.filter, read);
       if (passed === null) return { kind: "skip", as: null };
+      const cancellation = plan.cancels === true ? cancellationOf(passed, topics) : undefined;
+      if (cancellation === null) return { kind: "skip", as: null };
       const mark = marks.of(record);
       const isOwn = mark !== null && mark.replay === name;
       if (mark !== null && (isOwn || plan.includeReplayed !== true)) {
@@ -144,8 +157,8 @@ export function deadLetterRules(
       }
       const isRead = read !== undefined && showsUser(passed, given);
       const deadLetter = isRead ? await read(passed) : passed;
-      tally?.add(deadLetter);
-      const replay = replayOf(deadLetter, given);
+      const replay = cancellation ?? replayOf(deadLetter, given);
+      tally?.add(deadLetter, replay);
       if (replay.kind === "skipped") return { kind: "skip", as: "skipped:suppressed" };
       if (replay.kind === "refused") return { kind: "skip", as: "refused", why: replay.why };
       return { kind: "write", outgoing: replay.outgoing };

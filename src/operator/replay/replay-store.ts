@@ -59,6 +59,8 @@ export interface DeadLetterReplayPlan {
   readonly perSecond: number | null;
   /** If `true`, dead letters that another replay has sent are included. By default, they are not. */
   readonly includeReplayed?: boolean;
+  /** If `true`, dead letters are not sent; users who wait for them wait no longer. */
+  readonly cancels?: boolean;
 }
 
 interface Plans {

@@ -17,11 +17,18 @@
  *   written to                 headers
  *   deliveries.<destination>   the producer's own, this destination, and those of Switchyard's that identify the delivery
  *                              (domain/delivery.ts, "kept by replay"). Headers of attempts, retries and the retry window are
- *                              removed: a new retry window starts with the next attempt.
+ *                              removed: a new retry window starts with the next attempt. The place in the queue of a delivery
+ *                              that blocks its user is kept (`router/order/facts.ts`): the replayed delivery is the copy for
+ *                              which the user waits. That does not depend on the current settings, because a user who was
+ *                              blocked stays blocked if they change. A destination without an order ignores the header.
  *   where it came from         the producer's own
  *
  * Key and value are those of the dead letter, byte for byte. If the dead letter has an endpoint header (`deliver:
  * every`), the delivery is sent only to that endpoint.
+ *
+ *   a dead letter is canceled instead      result
+ *   it blocks its user                     the fact `settled` is written to `order.<destination>`: the user's next delivery follows
+ *   any other                              nothing: it is skipped
  */
 
 import { unknownDestination } from "../../base/words/wrong-usage.ts";
@@ -31,6 +38,7 @@ import { endpointFor, removedText } from "../../domain/endpoint-name.ts";
 import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import { isSuppressed, parseContent } from "../../router/deliver/content.ts";
+import { factRecord, orderKey, PLACE_HEADER, queuePlaceOf } from "../../router/order/facts.ts";
 import type { KnownSuppressions } from "../../router/suppression/known-suppressions.ts";
 import type { DeadLetter } from "./dead-letter-record.ts";
 
@@ -54,6 +62,7 @@ const KEPT: ReadonlySet<string> = new Set([
   DELIVERY_HEADER.receivedAt,
   DELIVERY_HEADER.userHash,
   DELIVERY_HEADER.endpoint,
+  PLACE_HEADER,
 ]);
 
 export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): ReplayedRecord {
@@ -75,6 +84,20 @@ export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay
     );
   }
   return write(deadLetter, topic, foreignHeaders(record));
+}
+
+/** Null if nobody waits for the dead letter. */
+export function cancellationOf(
+  { destination, messageId, record }: DeadLetter,
+  topics: TopicNames,
+): ReplayedRecord | null {
+  const place = queuePlaceOf(record);
+  const key = orderKey(record);
+  if (destination === null || place === null || key === null) return null;
+  const { partition, offset } = place;
+  const fact = { kind: "settled", key, offset } as const;
+  const outgoing = factRecord(topics.order(destination), partition, fact, messageId ?? "");
+  return { kind: "replay", outgoing };
 }
 
 /** True if the value may show that the user is suppressed. */
@@ -122,9 +145,9 @@ export class Tally {
     this.#targets = targets;
   }
 
-  add(deadLetter: DeadLetter): void {
+  /** @param replay what is written for the dead letter. */
+  add(deadLetter: DeadLetter, replay = replayOf(deadLetter, this.#targets)): void {
     const { destination, reason } = deadLetter;
-    const replay = replayOf(deadLetter, this.#targets);
     const to = replay.kind === "replay" ? replay.outgoing.topic : null;
     const rejected = replay.kind === "replay" ? null : replay.why;
     const key = JSON.stringify([destination, reason, to, rejected]);

@@ -10,6 +10,7 @@ import type { Colors } from "../connect/shell.ts";
 import { type DeadLetter, messageIdOf } from "./dead-letter-record.ts";
 import type { ReplayFigures } from "./replay.ts";
 import type { ReplayMarks } from "./replay-marks.ts";
+import type { StoredReplay } from "./replay-store.ts";
 import type { Tally } from "./replayed-record.ts";
 
 const DEAD_LETTER_COLUMNS = [
@@ -22,7 +23,22 @@ const DEAD_LETTER_COLUMNS = [
   "REPLAYED",
   "ERROR",
 ];
-const TALLY_HEAD = ["DESTINATION", "REASON", "COUNT", "REPLAY"];
+const TALLY_HEAD = ["DESTINATION", "REASON", "COUNT"];
+
+/** What is done to dead letters, in words. */
+export interface ReplayWords {
+  /** At the start of a sentence. */
+  readonly noun: string;
+  readonly verb: "replay" | "cancel";
+  readonly past: string;
+}
+
+const REPLAY: ReplayWords = { noun: "Replay", verb: "replay", past: "replayed" };
+const CANCEL: ReplayWords = { noun: "Cancellation", verb: "cancel", past: "canceled" };
+
+export function wordsFor(plan: StoredReplay["plan"]): ReplayWords {
+  return "cancels" in plan && plan.cancels === true ? CANCEL : REPLAY;
+}
 
 export function deadLetterTable(
   deadLetters: readonly DeadLetter[],
@@ -75,7 +91,11 @@ export function deadLetterJson(
 }
 
 /** A table of counts by destination and reason, with the topics to which a replay writes. */
-export function tallyTable(tally: Tally, { bold, yellow }: Colors): string {
+export function tallyTable(
+  tally: Tally,
+  { bold, yellow }: Colors,
+  { verb }: Pick<ReplayWords, "verb"> = REPLAY,
+): string {
   const all = tally.rows();
   const rows = all.map(({ destination, reason, count, to, rejected }) => [
     destination ?? "-",
@@ -83,7 +103,7 @@ export function tallyTable(tally: Tally, { bold, yellow }: Colors): string {
     count.toLocaleString("en"),
     to ?? `no: ${rejected}`,
   ]);
-  return table(TALLY_HEAD, rows, (cell, row, column) => {
+  return table([...TALLY_HEAD, verb.toUpperCase()], rows, (cell, row, column) => {
     if (row < 0) return bold(cell);
     return column === 3 && all[row]?.to === null ? yellow(cell) : cell;
   });
@@ -122,21 +142,23 @@ export function rulesNotice(tally: Tally, destinations: readonly Destination[]):
 /** @param hint a phrase that names the option for including the skipped dead letters. */
 export function countText(
   { total, refused, replayed, suppressed }: Tally,
-  hint = " (--include-replayed)",
+  hint: string,
+  { verb, past }: ReplayWords,
 ): string {
   const of = (number: number) => number.toLocaleString("en");
-  const cannot = refused === 0 ? "" : `; ${of(refused)} cannot be replayed`;
+  const cannot = refused === 0 ? "" : `; ${of(refused)} cannot be ${past}`;
   const left =
     replayed === 0 ? "" : ` ${of(replayed)} were replayed before and will be skipped${hint}.`;
   const skipped = suppressed === 0 ? "" : ` ${of(suppressed)} of suppressed users will be skipped.`;
-  return `${counted(total, "dead letter")} to replay${cannot}.${left}${skipped}`;
+  return `${counted(total, "dead letter")} to ${verb}${cannot}.${left}${skipped}`;
 }
 
 /** How far a replay of dead letters is. @param total the number of dead letters to send. */
 export function replayProgressText(
   { own: { written = 0, refused = 0 } }: ReplayFigures,
   total: number,
+  { past }: ReplayWords,
 ): string {
   const rejected = refused === 0 ? "" : `, ${refused.toLocaleString("en")} rejected`;
-  return `${written.toLocaleString("en")} of ${total.toLocaleString("en")} replayed${rejected}`;
+  return `${written.toLocaleString("en")} of ${total.toLocaleString("en")} ${past}${rejected}`;
 }

@@ -24,6 +24,7 @@ import {
   type StoredReplay,
   topicOf,
 } from "./replay-store.ts";
+import { wordsFor } from "./rows.ts";
 
 export interface OpenOptions {
   /** True if the records are only counted. The process then does not take the replay over. */
@@ -116,9 +117,10 @@ export async function runReplay(
   using shown = followReplay(progressText, progressOutput);
   const { first = [] } = rules;
   if (first.length > 0) await producer.send(first);
+  const { noun } = wordsFor(replay.stored.plan);
   const verb = replay.isNew ? "started" : "resumed";
   shown.progress.say(
-    `Replay ${name} ${verb}. If it is interrupted, it can be resumed with this name.`,
+    `${noun} ${name} ${verb}. If it is interrupted, it can be resumed with this name.`,
   );
   const ended = await sendReplay(replay, rules, producer, shown).then(
     (end) => ({ end, error: null }),

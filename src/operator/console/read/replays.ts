@@ -73,7 +73,7 @@ export async function workOnDeadLetters(
   if (opened === null) throw new Error(NO_REPLAY);
   const tally = await opened.count(progressOutput);
   if (tally === null) return { isDone: false, count: null, unfinished: null };
-  report(countText(tally, ""));
+  report(countText(tally, "", opened.words));
   const targets = tally.targets();
   await assertTopics(kafka.admin, targets);
   const nothing = { isDone: true, count: tally.total - tally.refused, unfinished: null };

@@ -1,4 +1,4 @@
-/** `switchyard dead-letters`: lists and replays dead letters. */
+/** `switchyard dead-letters`: lists, replays and cancels dead letters. */
 
 import { Command } from "commander";
 import { WrongUsage } from "../../../base/words/wrong-usage.ts";
@@ -22,6 +22,7 @@ import {
 } from "../../../operator/connect/option-values.ts";
 import type { Exit, Shell } from "../../../operator/connect/shell.ts";
 import type { DeadLetterFilter } from "../../../operator/replay/dead-letter-record.ts";
+import type { ReplayWords } from "../../../operator/replay/rows.ts";
 import { canAsk } from "../confirm.ts";
 import { listDeadLetters } from "./list.ts";
 import { type ReplayOptions, replayDeadLetters } from "./replay.ts";
@@ -36,9 +37,10 @@ interface ReplayFlags extends DeadLetterOptions {
 
 export function deadLettersCommand(shell: Shell, exit: Exit): Command {
   return new Command("dead-letters")
-    .description("Lists and replays dead letters.")
+    .description("Lists, replays and cancels dead letters.")
     .addCommand(listCommand(shell, exit))
     .addCommand(replayCommand(shell, exit))
+    .addCommand(cancelCommand(shell, exit))
     .addHelpText(
       "after",
       "\nExamples:\n  switchyard dead-letters list --since 2h --destination crm-hook\n" +
@@ -72,24 +74,11 @@ function listCommand(shell: Shell, exit: Exit): Command {
 }
 
 function replayCommand(shell: Shell, exit: Exit): Command {
-  return deadLetterCommand("replay", "replay only the oldest n dead letters")
+  return writingCommand("replay", "replayed", shell, exit)
     .summary("replay dead letters")
     .description(
       "Replays dead letters. Deliveries go back to their destination's queue and get a new retry window; " +
         "other records go back to the topic they came from. Prints what will be replayed before it starts.",
-    )
-    .option("--dry-run", "count the matching dead letters without replaying them")
-    .option("--include-replayed", "include dead letters that have already been replayed")
-    .option(
-      "--yes",
-      "do not ask for confirmation; required if there are no filters and no terminal",
-    )
-    .option("--json", "print the outcome as one JSON object")
-    .option("--per-second <n>", "replay at most n dead letters per second", perSecond)
-    .option(
-      "--resume <replay>",
-      "continue an interrupted replay, with its original filters",
-      replayName,
     )
     .addHelpText(
       "after",
@@ -101,11 +90,53 @@ function replayCommand(shell: Shell, exit: Exit): Command {
         "  switchyard dead-letters replay --destination crm-hook --since 2h --dry-run\n" +
         "  switchyard dead-letters replay --destination crm-hook --since 2h --per-second 100\n" +
         "  switchyard dead-letters replay --resume 20260301-093015-3f9c82d1",
+    );
+}
+
+function cancelCommand(shell: Shell, exit: Exit): Command {
+  return writingCommand("cancel", "canceled", shell, exit)
+    .summary("let users who wait for dead letters wait no longer")
+    .description(
+      "Cancels dead letters that block their users (`onDeadLetter: hold`): the next deliveries of these users " +
+        "follow, and the dead letters are not sent. Other dead letters are skipped.",
+    )
+    .addHelpText(
+      "after",
+      "\nFilters of the same kind are combined with OR, filters of different kinds with AND. Canceled dead letters\n" +
+        "stay in their topic, and count as replayed.\n\n" +
+        "Exit status: 0 if all matching dead letters were canceled or counted; 1 on failure or after an\n" +
+        "interruption; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
+        "  switchyard dead-letters cancel --destination crm-hook --dry-run\n" +
+        "  switchyard dead-letters cancel --destination crm-hook --message-id m-123",
+    );
+}
+
+/** A command that writes a record for each dead letter. */
+function writingCommand(
+  verb: ReplayWords["verb"],
+  past: ReplayWords["past"],
+  shell: Shell,
+  exit: Exit,
+): Command {
+  const name = verb === "cancel" ? "cancellation" : verb;
+  return deadLetterCommand(verb, `${verb} only the oldest n dead letters`)
+    .option("--dry-run", `count the matching dead letters without ${verb}ing them`)
+    .option("--include-replayed", "include dead letters that have already been replayed")
+    .option(
+      "--yes",
+      "do not ask for confirmation; required if there are no filters and no terminal",
+    )
+    .option("--json", "print the outcome as one JSON object")
+    .option("--per-second <n>", `${verb} at most n dead letters per second`, perSecond)
+    .option(
+      "--resume <replay>",
+      `continue an interrupted ${name}, with its original filters`,
+      replayName,
     )
     .action(async (flags: ReplayFlags, command: Command) => {
       const options = {
-        chosen: chosenReplay(flags, command),
-        asks: asksFirst(flags, command, shell),
+        chosen: chosenReplay(flags, command, verb === "cancel"),
+        asks: asksFirst(flags, command, shell, past),
         dryRun: flags.dryRun === true,
         json: flags.json === true,
         resumeArguments: flags.config === undefined ? "" : ` --config ${shellWord(flags.config)}`,
@@ -125,17 +156,26 @@ function sourceOf(config: Config) {
 }
 
 /** @throws WrongUsage if confirmation is required but there is no terminal. */
-function asksFirst(flags: ReplayFlags, command: Command, shell: Shell): boolean {
+function asksFirst(
+  flags: ReplayFlags,
+  command: Command,
+  shell: Shell,
+  past: ReplayWords["past"],
+): boolean {
   const isNarrow = FILTER_OPTIONS.some((name) => command.getOptionValue(name) !== undefined);
   const goesOn = flags.resume !== undefined;
   if (isNarrow || goesOn || flags.dryRun === true || flags.yes === true) return false;
   if (canAsk(shell)) return true;
   throw new WrongUsage(
-    "without a filter, all dead letters would be replayed. Use a filter such as --destination, or confirm with --yes.",
+    `without a filter, all dead letters would be ${past}. Use a filter such as --destination, or confirm with --yes.`,
   );
 }
 
-function chosenReplay(flags: ReplayFlags, command: Command): ReplayOptions["chosen"] {
+function chosenReplay(
+  flags: ReplayFlags,
+  command: Command,
+  cancels: boolean,
+): ReplayOptions["chosen"] {
   const perSecond = flags.perSecond ?? null;
   if (flags.resume === undefined) {
     const includeReplayed = flags.includeReplayed === true;
@@ -144,6 +184,7 @@ function chosenReplay(flags: ReplayFlags, command: Command): ReplayOptions["chos
       limit: flags.limit ?? null,
       perSecond,
       includeReplayed,
+      ...(cancels ? { cancels } : {}),
     };
     return { kind: "new", plan };
   }

@@ -1,5 +1,5 @@
 /**
- * `switchyard dead-letters replay`: counts the matching dead letters, then replays them. A process that resumes a
+ * `switchyard dead-letters replay` and `cancel`, which differ only in what is written: counts the matching dead letters, then replays them. A process that resumes a
  * replay takes the replay over before it counts, unless it only counts (`--dry-run`).
  *
  *   outcome                                                    exit
@@ -27,6 +27,8 @@ import { fits } from "../../../operator/replay/replay-store.ts";
 import type { Tally } from "../../../operator/replay/replayed-record.ts";
 import { countText, rulesNotice, tallyTable } from "../../../operator/replay/rows.ts";
 import { confirmed } from "../confirm.ts";
+
+const HINT = " (--include-replayed)";
 
 export interface ReplayOptions extends DeadLetterReplayOptions {
   /** If true, the command asks for confirmation on the terminal. */
@@ -58,9 +60,10 @@ export async function replayDeadLetters(
     );
     return 2;
   }
+  const { words } = opened;
   const tally = await opened.count(onTerminal(shell));
   if (tally === null) {
-    shell.err("Interrupted while counting: nothing was replayed.\n");
+    shell.err(`Interrupted while counting: nothing was ${opened.words.past}.\n`);
     tell(options, shell, "", outcomeJson(null, "interrupted"));
     return 1;
   }
@@ -75,27 +78,27 @@ export async function replayDeadLetters(
   };
   if (tally.total === 0 && chosen.kind === "new") {
     const isNone = tally.replayed === 0 && tally.suppressed === 0;
-    const text = isNone ? "No dead letters match.\n" : `${countText(tally)}\n`;
+    const text = isNone ? "No dead letters match.\n" : `${countText(tally, HINT, words)}\n`;
     tell(options, shell, text, outcomeJson(tally, options.dryRun ? "counted" : "done"));
     return 0;
   }
-  if (tally.total > 0) say(`${tallyTable(tally, shell.colors)}\n`);
-  say(`${countText(tally)}\n`);
+  if (tally.total > 0) say(`${tallyTable(tally, shell.colors, words)}\n`);
+  say(`${countText(tally, HINT, words)}\n`);
   const targets = tally.targets();
   if (targets.includes(topics.calls)) {
     say(
       "Calls that go back to the calls topic are routed again, to every destination that should receive them.\n",
     );
   }
-  say(rulesNotice(tally, options.destinations));
+  if (words.verb === "replay") say(rulesNotice(tally, options.destinations));
   await assertTopics(kafka.admin, targets);
   if (options.dryRun) {
-    tell(options, shell, "Nothing was replayed (--dry-run).\n", outcomeJson(tally, "counted"));
+    tell(options, shell, `Nothing was ${words.past} (--dry-run).\n`, outcomeJson(tally, "counted"));
     return 0;
   }
-  const question = `Replay ${counted(tally.total, "dead letter")}?`;
+  const question = `${words.verb === "replay" ? "Replay" : "Cancel"} ${counted(tally.total, "dead letter")}?`;
   if (options.asks && !(await confirmed(question, shell, signal))) {
-    shell.err("Nothing was replayed.\n");
+    shell.err(`Nothing was ${words.past}.\n`);
     tell(options, shell, "", outcomeJson(tally, "declined"));
     return 1;
   }
@@ -131,11 +134,12 @@ async function send(
 ): Promise<ExitStatus> {
   const sent = await opened.send(tally, onTerminal(shell));
   const { name, end, error, text, refused } = sent;
+  const { past, verb } = opened.words;
   if (error !== null) shell.err(`${shell.errColors.red("failed:")} ${error}\n`);
   for (const [reason, count] of refused) {
-    shell.err(`${count.toLocaleString("en")} not replayed: ${reason}\n`);
+    shell.err(`${count.toLocaleString("en")} not ${past}: ${reason}\n`);
   }
-  const rest = `switchyard dead-letters replay --resume ${name}${options.resumeArguments}`;
+  const rest = `switchyard dead-letters ${verb} --resume ${name}${options.resumeArguments}`;
   const resume = end === "done" ? null : rest;
   tell(options, shell, `${text}.\n`, outcomeJson(tally, end, sent, resume));
   if (resume === null) return refused.size === 0 ? 0 : 1;

@@ -237,10 +237,11 @@ export class DestinationOrder implements OrderHost, Disposable {
   #placed(replacement: Replacement): Replacement {
     const { kind, outgoing } = replacement;
     const place = this.#placeOf(replacement);
-    if (place === null || (kind === "dead-letter" && !this.holds)) return replacement;
-    if (orderKey(outgoing) === null) return replacement;
-    const header = [PLACE_HEADER, Buffer.from(placeText(place))] as const;
-    return { ...replacement, outgoing: { ...outgoing, headers: [...outgoing.headers, header] } };
+    if (place === null || orderKey(outgoing) === null) return replacement;
+    const isNamed = kind === "retry" || (this.holds && replacement.reason !== "cancelled");
+    const headers = outgoing.headers.filter(([name]) => name !== PLACE_HEADER);
+    if (isNamed) headers.push([PLACE_HEADER, Buffer.from(placeText(place))]);
+    return { ...replacement, outgoing: { ...outgoing, headers } };
   }
 
   #placeOf({ place: { topic, partition, offset } }: Replacement): QueuePlace | null {

@@ -1,13 +1,18 @@
 // Which record a replay writes for a dead letter: the table of replay.ts, row by row.
 
 import { expect, test } from "vitest";
-import type { Delivery } from "../../../../src/domain/delivery.ts";
+import { type Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
 import type { DestinationId, EndpointKey, EndpointRef } from "../../../../src/domain/ids.ts";
 import { readDeadLetter } from "../../../../src/operator/replay/dead-letter-record.ts";
-import { replayOf } from "../../../../src/operator/replay/replayed-record.ts";
+import { cancellationOf, replayOf } from "../../../../src/operator/replay/replayed-record.ts";
+import { orderKey, readFact } from "../../../../src/router/order/facts.ts";
 import { headerTexts } from "../../../support/build/calls.ts";
 import { suppressing } from "../../../support/build/suppressions.ts";
-import { refsOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
+import {
+  deliveryOf,
+  refsOf,
+  webhookDestination,
+} from "../../../support/build/webhook-destination.ts";
 import {
   DELIVERIES,
   type DeadLetterSpec,
@@ -105,6 +110,34 @@ test("a delivery keeps what it is, and forgets what happened to it", () => {
     "switchyard-received-at": `${Date.UTC(2026, 2, 1, 9, 30, 16)}`,
     "switchyard-endpoint": REF,
   });
+});
+
+const PLACE = ["switchyard-queue-place", Buffer.from("2/41")] as const;
+const blocking = { headers: [...deliveryHeaders(deliveryOf()), PLACE] };
+
+test("a delivery that blocks its user keeps its place in the queue", () => {
+  const decided = decide(blocking);
+  if (decided.kind !== "replay") throw new Error(decided.why);
+  expect(headerTexts(decided.outgoing)).toMatchObject({ "switchyard-queue-place": "2/41" });
+});
+
+function cancel(spec: DeadLetterSpec) {
+  const record = { ...deadLetterRecord({}, spec), partition: 0, offset: 3, timestampMs: 5 };
+  return cancellationOf(readDeadLetter(record, topics), topics);
+}
+
+test("if a dead letter that blocks its user is canceled, its delivery is settled", () => {
+  const canceled = cancel(blocking);
+  if (canceled?.kind !== "replay") throw new Error("it blocks its user");
+  const { topic, key, value } = canceled.outgoing;
+  expect(topic).toBe("sw.order.crm");
+  expect(`${value}`).toBe('{"messageId":"m-1"}');
+  const fact = { kind: "settled", key: orderKey({ key: Buffer.from("u") }), offset: 41 };
+  expect(readFact({ key, value })).toEqual({ partition: 2, fact, isThere: true });
+});
+
+test("one that blocks nobody cannot be canceled", () => {
+  expect(cancel({})).toBeNull();
 });
 
 test("a delivery goes to the destination that it failed at, and says so from then on", () => {

@@ -1,6 +1,7 @@
 // `switchyard dead-letters` on a Kafka in memory: the output, and the exit status.
 
 import { expect, test } from "vitest";
+import { deliveryHeaders } from "../../../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../../../src/domain/ids.ts";
 import type { DestinationRules } from "../../../../../src/domain/rules.ts";
 import {
@@ -11,6 +12,7 @@ import { listDeadLetters } from "../../../../../src/program/cli/dead-letters/lis
 import type { ReplayOptions } from "../../../../../src/program/cli/dead-letters/replay.ts";
 import { runProgram } from "../../../../../src/program/cli/program.ts";
 import { suppressionOf } from "../../../../support/build/suppressions.ts";
+import { deliveryOf } from "../../../../support/build/webhook-destination.ts";
 import { fakeShell } from "../../../../support/worlds/fake-shell.ts";
 import {
   deadLetterRecord,
@@ -347,4 +349,29 @@ test("calls of suppressed users are skipped and counted, which is not a failure"
   const again = await replay(world, { json: true });
   expect(again.status).toBe(0);
   expect(JSON.parse(again.out)).toMatchObject({ toReplay: 0, replayedBefore: 2, suppressed: 1 });
+});
+
+test("cancel writes for those that block their users that they are settled, and skips the others", async () => {
+  const world = new ReplayWorld();
+  world.cluster.createTopic(topics.order("crm" as DestinationId), 1);
+  const place = ["switchyard-queue-place", Buffer.from("0/7")] as const;
+  const headers = [...deliveryHeaders(deliveryOf()), place];
+  await world.fill(3, (number) => (number === 1 ? { headers } : {}));
+  const chosen = newReplay({ cancels: true });
+  expect(await replay(world, { chosen })).toMatchObject({
+    status: 0,
+    out: [
+      "DESTINATION  REASON    COUNT  CANCEL",
+      "crm          rejected  1      sw.order.crm",
+      "",
+      "1 dead letter to cancel.",
+      "1 of 1 canceled.",
+      "",
+    ].join("\n"),
+  });
+  expect(world.delivered()).toEqual([]);
+  expect(await replay(world, { chosen })).toMatchObject({
+    status: 0,
+    out: "0 dead letters to cancel. 1 were replayed before and will be skipped (--include-replayed).\n",
+  });
 });

@@ -1,8 +1,16 @@
 // A destination whose order is strict, on a Kafka in memory.
 
 import { expect, test } from "vitest";
+import { deadLetterRules } from "../../../../../src/operator/replay/dead-letter-replay.ts";
+import { readMarks } from "../../../../../src/operator/replay/read-dead-letters.ts";
+import { sendReplay } from "../../../../../src/operator/replay/replay.ts";
+import type { DeadLetterReplayPlan } from "../../../../../src/operator/replay/replay-store.ts";
+import { openReplay } from "../../../../../src/operator/replay/run-replay.ts";
+import type { WebhookDestination } from "../../../../../src/router/destinations/webhook/settings.ts";
+import { PLACE_HEADER } from "../../../../../src/router/order/facts.ts";
 import { webhookDestination } from "../../../../support/build/webhook-destination.ts";
-import { DeliverWorld, HOUR_MS, idOf } from "../../../../support/worlds/deliver-world.ts";
+import { DeliverWorld, HOUR_MS, idOf, topics } from "../../../../support/worlds/deliver-world.ts";
+import { newReplay } from "../../../../support/worlds/replay-world.ts";
 import type { ScriptedResponse, Sent } from "../../../../support/worlds/scripted-http.ts";
 
 type Respond = (sent: Sent) => ScriptedResponse;
@@ -78,6 +86,103 @@ test("with onDeadLetter: hold, the user's later deliveries wait", async () => {
   expect(world.deadLetters()).toEqual([
     expect.objectContaining({ "switchyard-queue-place": "0/0" }),
   ]);
+});
+
+async function heldWorld(
+  times: Readonly<Record<string, number>> = { m0: 1 },
+  changed: Partial<Pick<WebhookDestination, "order" | "onDeadLetter">> | null = null,
+) {
+  const world = strictWorld(failing(times, 400), { onDeadLetter: "hold" });
+  world.cluster.createTopic(topics.deadLetterReplays, 1);
+  const { deliver } = await world.run();
+  world.calls(3, { user: a });
+  await world.settle(HOUR_MS);
+  expect(world.sent()).toEqual(["m0"]);
+  const [crm] = world.destinations;
+  if (crm !== undefined && changed !== null) await world.reload(deliver, [{ ...crm, ...changed }]);
+  const work = async (plan: Partial<DeadLetterReplayPlan>) => {
+    const { kafka, clock, destinations } = world;
+    const signal = new AbortController().signal;
+    const cluster = { kafka, topics, hasLedger: false, signal, clock };
+    const replay = await openReplay(cluster, "dead-letters", newReplay(plan));
+    if (replay === null) throw new Error("a new replay always exists");
+    const marks = await readMarks({ kafka, topics, signal });
+    const rules = deadLetterRules(replay, { topics, destinations, marks });
+    let written = 0;
+    await sendReplay(replay, rules, kafka.producer(), {
+      onProgress: ({ own }) => {
+        written = own.written ?? 0;
+      },
+      onWaiting: () => undefined,
+      onRefused: (why) => {
+        throw new Error(why);
+      },
+    });
+    return written;
+  };
+  /** Returns how many records were written. */
+  const sendAgain = async (plan: Partial<DeadLetterReplayPlan> = {}) => {
+    const sending = work(plan);
+    await world.settle(HOUR_MS);
+    return await sending;
+  };
+  return { world, sendAgain };
+}
+
+test("a replay of the dead letter that holds a user is attempted first, and the next ones follow", async () => {
+  const { world, sendAgain } = await heldWorld();
+  expect(await sendAgain()).toBe(1);
+  expect(world.sent()).toEqual(["m0", "m0", "m1", "m2"]);
+});
+
+test("a second replay of the same dead letter is dropped, because the delivery is settled", async () => {
+  const { world, sendAgain } = await heldWorld();
+  await sendAgain();
+  expect(await sendAgain({ includeReplayed: true })).toBe(1);
+  expect(world.sent()).toEqual(["m0", "m0", "m1", "m2"]);
+});
+
+test("a replay that is rejected again leaves the user blocked, until a replay of the new dead letter", async () => {
+  const { world, sendAgain } = await heldWorld({ m0: 2 });
+  await sendAgain();
+  expect(world.sent()).toEqual(["m0", "m0"]);
+  expect(await sendAgain()).toBe(1);
+  expect(world.sent()).toEqual(["m0", "m0", "m0", "m1", "m2"]);
+});
+
+test("the replay also frees the user if dead letters do not hold users any more", async () => {
+  const { world, sendAgain } = await heldWorld({ m0: 1 }, { onDeadLetter: "continue" });
+  await sendAgain();
+  expect(world.sent()).toEqual(["m0", "m0", "m1", "m2"]);
+});
+
+test("so it does if the destination is loose now", async () => {
+  const { world, sendAgain } = await heldWorld(
+    { m0: 1 },
+    { order: "loose", onDeadLetter: "continue" },
+  );
+  await sendAgain();
+  expect(world.sent()).toEqual(["m0", "m0", "m1", "m2"]);
+});
+
+test("a cancellation of the dead letter lets the next ones follow without sending it", async () => {
+  const { world, sendAgain } = await heldWorld();
+  expect(await sendAgain({ cancels: true })).toBe(1);
+  expect(world.sent()).toEqual(["m0", "m1", "m2"]);
+  expect(await sendAgain()).toBe(0);
+  expect(await sendAgain({ cancels: true })).toBe(0);
+});
+
+test("deliveries that were canceled can be replayed, because they hold nobody", async () => {
+  const world = strictWorld(failing({ m0: 1 }), { onDeadLetter: "hold" });
+  await world.control();
+  await world.run();
+  world.calls(2, { user: a });
+  await world.settle(1_000);
+  await world.cancel();
+  await world.settle(HOUR_MS);
+  expect(world.deadLetters()).toHaveLength(2);
+  for (const headers of world.deadLetters()) expect(headers).not.toHaveProperty(PLACE_HEADER);
 });
 
 test("what waits is known to the next owner, and its order is kept", async () => {
