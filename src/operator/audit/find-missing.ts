@@ -2,7 +2,7 @@
  * Finds the deliveries that are missing, among the input of the writer that the topic does not contain.
  *
  *   the topic does not contain          then
- *   what is missing                     each ledger record of the writer has the sum of its part
+ *   what is missing                     each group of ledger records has the sum of its part
  *   more, because records were deleted  the sum of all that is missing follows from the balance. Up to three are found,
  *     after they had been processed,    and more are counted
  *     or the topic was recreated
@@ -10,13 +10,13 @@
  *     which were deleted, too           numbers are the same, and their sums are not
  *
  * If the input of the writer was deleted, or the topic does not have the deliveries of other writers any more, its content
- * cannot be told from what is too many. Then, the balance alone shows which few are missing and too many (`byBalance`).
+ * cannot be told from what is too many. Then, the balance alone shows which few are missing and too many.
  */
 
 import { Sum } from "../../router/ledger/tallies.ts";
 import { findSubset, type Hash } from "./find-subset.ts";
 
-/** A ledger record of the writer: the sum of what the topic does not contain of it, and its input without this. */
+/** A group of ledger records: the sum of what the topic does not contain of it, and its input without this. */
 export interface Absent<Item extends Hash> {
   readonly rest: Sum;
   readonly candidates: readonly Item[];
@@ -52,38 +52,4 @@ function isSumOf(all: readonly Absent<Hash>[], sum: Sum): boolean {
   left.addAll(sum);
   for (const { rest } of all) left.addAll(rest, -1);
   return left.isZero;
-}
-
-/** If a balance is made of one delivery that is missing and others that are too many, it is searched up to this limit. */
-const PAIRS_MAX = 10_000_000;
-
-export interface Explained<Item, Other> {
-  readonly missing: readonly Item[];
-  readonly tooMany: readonly Other[];
-}
-
-/**
- * Finds a few that are missing, a few that are too many, or one that is too many while others are missing.
- *
- * @param balance content minus what was written.
- */
-export function byBalance<Item extends Hash, Other extends Hash>(
-  balance: Sum,
-  absent: readonly Item[],
-  spare: readonly Other[],
-): Explained<Item, Other> | null {
-  const wanted = new Sum();
-  wanted.addAll(balance, -1);
-  const missing = findSubset(absent, wanted);
-  if (missing !== null) return { missing, tooMany: [] };
-  const tooMany = findSubset(spare, balance);
-  if (tooMany !== null) return { missing: [], tooMany };
-  if (absent.length * spare.length > PAIRS_MAX) return null;
-  for (const each of spare) {
-    wanted.add(each);
-    const found = findSubset(absent, wanted);
-    if (found !== null) return { missing: found, tooMany: [each] };
-    wanted.remove(each);
-  }
-  return null;
 }

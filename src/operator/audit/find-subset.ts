@@ -53,6 +53,54 @@ function search<Item extends Hash>(
   return null;
 }
 
+/** Maximum number of steps in which one item is searched together with others that it is subtracted from. */
+const STEPS_MAX = 10_000_000;
+
+export interface Difference<Item, Other> {
+  readonly plus: readonly Item[];
+  readonly minus: readonly Other[];
+}
+
+/**
+ * Returns items that make up the sum when others are subtracted from them; null if there are none, or more than
+ * `findSubset` finds, or several of both.
+ */
+export function findDifference<Item extends Hash, Other extends Hash>(
+  wanted: Sum,
+  plus: readonly Item[],
+  minus: readonly Other[],
+): Difference<Item, Other> | null {
+  const opposite = new Sum();
+  opposite.addAll(wanted, -1);
+  const added = findSubset(plus, wanted);
+  if (added !== null) return { plus: added, minus: [] };
+  const subtracted = findSubset(minus, opposite);
+  if (subtracted !== null) return { plus: [], minus: subtracted };
+  const one = findWithOne(minus, plus, wanted);
+  if (one !== null) return { plus: one.others, minus: [one.item] };
+  const other = findWithOne(plus, minus, opposite);
+  return other && { plus: [other.item], minus: other.others };
+}
+
+/** Finds one of the items, and some of the others that make up its sum and the wanted one. */
+function findWithOne<Item extends Hash, Other extends Hash>(
+  items: readonly Item[],
+  others: readonly Other[],
+  wanted: Sum,
+): { readonly item: Item; readonly others: readonly Other[] } | null {
+  const searched = others.length ** Math.max(1, Math.min(2, wanted.count));
+  if (items.length * searched > STEPS_MAX) return null;
+  const sum = new Sum();
+  sum.addAll(wanted);
+  for (const item of items) {
+    sum.add(item);
+    const found = findSubset(others, sum);
+    if (found !== null) return { item, others: found };
+    sum.remove(item);
+  }
+  return null;
+}
+
 function isSum(items: readonly Hash[], { high, low }: Hash): boolean {
   const sum = sumOf(items);
   return sum.high === high && sum.low === low;

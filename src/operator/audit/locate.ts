@@ -4,9 +4,9 @@
  *
  *   step
  *   1  counts how often the topic contains each delivery of the bin
- *   2  for each ledger record of the writer, takes the deliveries of its input away from this. Those whose sum is still
- *      missing are found among the input that the topic does not contain (`find-missing.ts`)
- *      A delivery for several endpoints may have become several
+ *   2  for each ledger record of the writer, takes the deliveries that were made of its input away from this
+ *      (`settle.ts`). Those whose sum is still missing are found among the input that the topic does not contain
+ *      (`find-missing.ts`)
  *   3  what is left in the topic are the deliveries of other writers, and those that are too many. If these cannot be
  *      told from each other, those that a crash excuses are too many; otherwise, they are only counted
  *
@@ -16,25 +16,17 @@
  *   has another message ID                                    extra: nobody wrote it, as far as the ledger shows
  */
 
-import {
-  type IncomingRecord,
-  type PartitionPlace,
-  partitionKey,
-  placeOf,
-  type RecordPlace,
-} from "../../domain/record.ts";
-import type { OffsetRange } from "../../kafka/port.ts";
-import type { LedgerRecord } from "../../router/ledger/ledger-record.ts";
-import { Sum } from "../../router/ledger/tallies.ts";
-import { eachInParallel } from "../connect/partition-ranges.ts";
-import { writerOf } from "./books.ts";
+import type { RecordPlace } from "../../domain/record.ts";
+import type { Sum } from "../../router/ledger/tallies.ts";
 import { type Excuses, excusesOf, withExcuse } from "./excuses.ts";
-import { byBalance, findMissing } from "./find-missing.ts";
-import { findSubset, type Hash, keyOf, sumOf } from "./find-subset.ts";
+import { findMissing } from "./find-missing.ts";
+import { findDifference, findSubset, sumOf } from "./find-subset.ts";
 import type { Balance, HopName } from "./hops.ts";
 import { identifiedCall, identifiedDelivery } from "./identities.ts";
-import { type Contained, readContent, readSpare, type Spare } from "./read-content.ts";
-import { type AuditSource, readLedger, readRanges, type Window } from "./read-window.ts";
+import { readContent, readSpare, type Spare } from "./read-content.ts";
+import { type Input, readEntries, readInput } from "./read-input.ts";
+import { type AuditSource, readRanges, type Window } from "./read-window.ts";
+import { groupsOf, settle } from "./settle.ts";
 
 /** Maximum number of missing deliveries of ten minutes and a destination that are named. The others are counted. */
 const NAMED_MAX = 1_000;
@@ -70,23 +62,6 @@ export interface Located {
   readonly unnamed: number;
 }
 
-interface Candidate extends Hash {
-  readonly place: RecordPlace;
-  /** When the writer's ledger record was written. */
-  readonly atMs: number;
-}
-
-/** What a ledger record of the writer says about the bin and the destination. */
-interface Entry {
-  readonly atMs: number;
-  readonly read: LedgerRecord["read"];
-  /** What is still missing of it. */
-  readonly rest: Sum;
-  /** Its input that the topic does not contain, and its input that the topic contains. */
-  readonly candidates: Candidate[];
-  readonly contained: Candidate[];
-}
-
 /** @param open the keys of input that is not in the ledger, by hop. */
 export async function locate(
   source: AuditSource,
@@ -97,55 +72,68 @@ export async function locate(
   const { hop, destination } = balance;
   const content = await readContent(source, window, balance);
   const { entries, others } = await readEntries(source, window, balance);
-  await takeInput(source, window, entries, content, balance);
-  correct(entries, content);
+  const inputs = await readInput(source, window, balance, entries, content);
+  const groups = groupsOf(entries, inputs);
+  await settle(source, window, balance, groups);
   const spare = await readSpare(source, window, balance, content);
   const excuses = excusesOf(spare, source.groups, window, balance, open.get(hop.name));
   const assigned = tooManyOf(spare, others, excuses);
-  const found = findMissing(entries, missingSum(balance, assigned));
+  const found = findMissing(groups, missingSum(balance, assigned));
+  const isMixed = groups.some(({ rest }) => rest.count <= 0 && !rest.isZero);
   // If some of each are left, they may be the same deliveries, whose input was deleted.
-  const isClear = assigned !== null && (assigned.length === 0 || found.unnamed === 0);
-  const absent = entries.flatMap(({ candidates }) => candidates);
-  const explained = isClear ? null : byBalance(balance, absent, spare);
-  const tooMany = explained?.tooMany ?? (isClear ? assigned : null);
+  const isClear = assigned !== null && !isMixed && (assigned.length === 0 || found.unnamed === 0);
+  const absent = groups.flatMap(({ candidates }) => candidates);
+  const explained = isClear ? null : findDifference(balance, spare, absent);
+  const tooMany = explained?.plus ?? (isClear ? assigned : null);
   const surplus = Math.max(0, spare.length - others.count);
   // More cannot be missing: the content was deleted.
-  const isMore = tooMany === null && found.missing.length > surplus - balance.count;
-  const { missing } = explained ?? (isMore ? NOTHING : found);
-  const findings: Finding[] = [];
-  const { repeated: copies } = withExcuse(spare, excuses);
-  const hasCopies = copies.length > 0 || window.books.changes().some(({ isCrash }) => isCrash);
-  const isMixed = tooMany === null || entries.some(({ rest }) => rest.count < 0);
-  if (hasCopies && isMixed) {
-    const repeated = Math.min(copies.length, surplus);
-    return { findings, unnamed: 0, unsure: surplus + missing.length, repeated, inProgress: 0 };
-  }
-  for (const { place, atMs } of missing.slice(0, NAMED_MAX)) {
-    const at = new Date(atMs).toISOString();
-    const last = `the ${hop.writer} stage wrote it to ${WHERE[hop.name]} before ${at}, but it is not there`;
-    const messageId = await messageIdAt(source, place);
-    findings.push({ kind: "missing", messageId, destination, place, atMs, last });
-  }
+  const isMore = assigned === null && found.missing.length > surplus - balance.count;
+  const missing = explained?.minus ?? (isMore ? [] : found.missing);
+  const { repeated, pending, named } = withExcuse(tooMany ?? spare, excuses);
+  const hasCopies = repeated.length > 0 || window.books.changes().some(({ isCrash }) => isCrash);
   if (tooMany === null) {
-    const { repeated, pending } = withExcuse(spare, excuses);
     const atChange = repeated.slice(0, surplus);
+    if (hasCopies) {
+      // The topic contains all that it should, so what is missing of a ledger record is.
+      const certain = assigned === null ? [] : missing;
+      const findings = await missingIn(source, balance, certain);
+      const unsure = Math.max(1, balance.count, surplus + missing.length - certain.length);
+      return { findings, unnamed: 0, unsure, repeated: atChange.length, inProgress: 0 };
+    }
     const notYet = pending.slice(0, surplus - atChange.length);
     const excused = atChange.length + notYet.length;
     const rest = balance.count + missing.length - excused;
     // If the number is right, and the sum is not, one is missing and another one is extra.
     const unnamed = rest === 0 && excused === 0 ? 2 : Math.abs(rest);
+    const findings = await missingIn(source, balance, missing);
     const inProgress = waitingOf(notYet);
     return { findings, unnamed, unsure: 0, repeated: atChange.length, inProgress };
   }
-  const { repeated, pending, named } = withExcuse(tooMany, excuses);
-  for (const each of named) findings.push(findingOf(each, destination));
+  const findings = [
+    ...(await missingIn(source, balance, missing)),
+    ...named.map((each) => findingOf(each, destination)),
+  ];
   const more = Math.max(0, missing.length - NAMED_MAX);
   const unnamed = more + (explained === null ? found.unnamed : 0);
   const inProgress = waitingOf(pending);
   return { findings, unnamed, unsure: 0, repeated: repeated.length, inProgress };
 }
 
-const NOTHING = { missing: [] } as const;
+async function missingIn(
+  source: AuditSource,
+  { hop, destination }: Balance,
+  missing: readonly Input[],
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const { place, entries } of missing.slice(0, NAMED_MAX)) {
+    const atMs = entries[0]?.atMs ?? 0;
+    const at = new Date(atMs).toISOString();
+    const last = `the ${hop.writer} stage wrote it to ${WHERE[hop.name]} before ${at}, but it is not there`;
+    const messageId = await messageIdAt(source, place);
+    findings.push({ kind: "missing", messageId, destination, place, atMs, last });
+  }
+  return findings;
+}
 
 function waitingOf(pending: readonly Spare[]): number {
   return pending.filter(({ isWaiting }) => isWaiting).length;
@@ -199,156 +187,4 @@ async function messageIdAt(source: AuditSource, place: RecordPlace): Promise<str
     found.push((isCall ? identifiedCall(record) : identifiedDelivery(record)).messageId);
   });
   return found[0] ?? null;
-}
-
-async function readEntries(
-  source: AuditSource,
-  { ledger }: Window,
-  { hop, bin, destination, fromMs, toMs }: Balance,
-): Promise<{ entries: readonly Entry[]; others: Sum }> {
-  const entries: Entry[] = [];
-  const others = new Sum();
-  // Nothing about the deliveries is in the ledger.
-  if (!Number.isFinite(fromMs)) return { entries, others };
-  await readLedger(source, ledger, { fromMs, toMs: toMs + 1 }, (record, atMs) => {
-    const sum = record.tallies.find(bin, destination, hop.written);
-    if (sum === null) return;
-    const isOfWriter = writerOf(record.group, source.groups) === hop.writer;
-    if (!isOfWriter) return others.addAll(sum);
-    const rest = new Sum();
-    rest.addAll(sum);
-    entries.push({ atMs, read: record.read, rest, candidates: [], contained: [] });
-  });
-  entries.sort((one, other) => one.atMs - other.atMs);
-  return { entries, others };
-}
-
-/** The end of the partition; 0 if the topic was recreated since, or is not read. */
-function endOf({ partitions }: Window, place: PartitionPlace, topicId: string): number {
-  const found = partitions.find(
-    ({ topic, partition }) => topic === place.topic && partition === place.partition,
-  );
-  if (found === undefined) return 0;
-  // Without an ID, it cannot be told.
-  return topicId === "" || found.booked?.topicId === topicId ? found.end : 0;
-}
-
-/** A range of one partition that is in the ledger record of an entry. */
-interface InputRange {
-  readonly entry: Entry;
-  readonly range: OffsetRange;
-}
-
-/**
- * Takes the input of each entry away from the content; what the content does not have is a candidate. The ranges of all
- * entries are read together, because those of a second are small, and there are thousands of them.
- */
-async function takeInput(
-  source: AuditSource,
-  window: Window,
-  entries: readonly Entry[],
-  content: ReadonlyMap<number, Contained>,
-  balance: Balance,
-): Promise<void> {
-  const inputs = new Map<string, { place: PartitionPlace; all: InputRange[] }>();
-  for (const entry of entries) {
-    for (const { topic, partition, topicId, ranges } of entry.read) {
-      const place = { topic, partition };
-      const end = endOf(window, place, topicId);
-      const input = inputs.get(partitionKey(place)) ?? { place, all: [] };
-      inputs.set(partitionKey(place), input);
-      // A topic that was recreated has other records at the same offsets.
-      for (const range of ranges) if (range[1] <= end) input.all.push({ entry, range });
-    }
-  }
-  await eachInParallel([...inputs.values()], async ({ place, all }) => {
-    const sorted = all.toSorted((one, other) => one.range[0] - other.range[0]);
-    let next = 0;
-    let covering: InputRange[] = [];
-    await readRanges(source, place, joined(sorted), (record) => {
-      const { offset } = record;
-      for (let each = sorted[next]; each !== undefined && each.range[0] <= offset; ) {
-        covering = covering.filter(({ range }) => range[1] > offset);
-        covering.push(each);
-        next += 1;
-        each = sorted[next];
-      }
-      const hash = hashIn(record, balance);
-      if (hash === null) return;
-      for (const { entry, range } of covering) {
-        const candidate = { ...hash, place: placeOf(record), atMs: entry.atMs };
-        if (offset < range[1]) takeCandidate(entry, candidate, content);
-      }
-    });
-  });
-}
-
-/** @param sorted in the order of their starts. */
-function joined(sorted: readonly InputRange[]): readonly OffsetRange[] {
-  const joined: OffsetRange[] = [];
-  for (const { range } of sorted) {
-    const [from, to] = joined.at(-1) ?? [0, -1];
-    if (range[0] > to) joined.push(range);
-    else joined[joined.length - 1] = [from, Math.max(to, range[1])];
-  }
-  return joined;
-}
-
-/** Null if the input is not about the bin and the destination. */
-function hashIn(record: IncomingRecord, balance: Balance): Hash | null {
-  const isCall = balance.hop.name === "queue";
-  const more = balance.hop.name === "delay" ? 1 : 0;
-  const found = isCall ? identifiedCall(record) : identifiedDelivery(record, more);
-  const { bin, high, low } = found.identity;
-  if (bin !== balance.bin || !(isCall || found.destination === balance.destination)) return null;
-  return { high, low };
-}
-
-function takeCandidate(
-  { rest, contained, candidates }: Entry,
-  candidate: Candidate,
-  content: ReadonlyMap<number, Contained>,
-): void {
-  if (take(content, candidate)) {
-    rest.remove(candidate);
-    contained.push(candidate);
-  } else candidates.push(candidate);
-}
-
-/** Returns false if the topic does not contain the delivery once more. */
-function take(content: ReadonlyMap<number, Contained>, { high, low }: Hash): boolean {
-  const contained = content.get(keyOf(high, low));
-  if (contained === undefined || contained.taken === contained.count) return false;
-  contained.taken += 1;
-  return true;
-}
-
-/**
- * Corrects what was taken, by the sums. Input that had another outcome is given back: a delivery that was repeated may
- * have been accepted once, and retried once. Then, what is left is taken: a delivery for several endpoints may have
- * become several.
- */
-function correct(entries: readonly Entry[], content: ReadonlyMap<number, Contained>): void {
-  for (const { rest, candidates, contained } of entries) {
-    if (rest.count >= 0) continue;
-    const wanted = new Sum();
-    wanted.addAll(rest, -1);
-    for (const each of findSubset(contained, wanted) ?? []) {
-      const known = content.get(keyOf(each.high, each.low));
-      if (known !== undefined) known.taken -= 1;
-      rest.add(each);
-      candidates.push(each);
-    }
-  }
-  const isSpare = ({ high, low }: Hash) => {
-    const { count = 0, taken = 0 } = content.get(keyOf(high, low)) ?? {};
-    return taken < count;
-  };
-  for (const { rest, candidates, contained } of entries) {
-    if (rest.count <= 0) continue;
-    for (const each of findSubset([...contained, ...candidates].filter(isSpare), rest) ?? []) {
-      take(content, each);
-      rest.remove(each);
-    }
-  }
 }

@@ -56,7 +56,7 @@ export interface Content extends Hash {
 }
 
 /** Visits the deliveries of the bin and the destination in the topics behind the hop. */
-async function eachContent(
+export async function eachContent(
   source: AuditSource,
   { partitions }: Window,
   balance: Balance,

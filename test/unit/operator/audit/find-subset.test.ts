@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findSubset } from "../../../../src/operator/audit/find-subset.ts";
+import { findDifference, findSubset } from "../../../../src/operator/audit/find-subset.ts";
 import { identityOf, Sum } from "../../../../src/router/ledger/tallies.ts";
 
 const candidates = Array.from({ length: 200 }, (_, number) => ({
@@ -48,4 +48,25 @@ test("finds nothing for a sum that has no records, but is not zero", () => {
   expect(findSubset(candidates, sum)).toBeNull();
   sum.count = -1;
   expect(findSubset(candidates, sum)).toBeNull();
+});
+
+test.each([
+  [[3, 77], []],
+  [[], [150, 160]],
+  [[3], [150]],
+  [[3, 77], [150]],
+  [[3], [150, 160]],
+])("finds that %j were added and %j were subtracted", (plus, minus) => {
+  const wanted = sumOf(...plus);
+  wanted.addAll(sumOf(...minus), -1);
+  const [first, others] = [candidates.slice(0, 100), candidates.slice(100)];
+  const difference = findDifference(wanted, first, others);
+  const numbers = (items: readonly { number: number }[] = []) => items.map(({ number }) => number);
+  expect([numbers(difference?.plus), numbers(difference?.minus)]).toEqual([plus, minus]);
+});
+
+test("finds no difference if several were added and several were subtracted", () => {
+  const wanted = sumOf(3, 77);
+  wanted.addAll(sumOf(150, 160), -1);
+  expect(findDifference(wanted, candidates.slice(0, 100), candidates.slice(100))).toBeNull();
 });

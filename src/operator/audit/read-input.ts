@@ -1,0 +1,154 @@
+/**
+ * Reads from which records the writer of a hop made deliveries (its input), and what its ledger records say about the
+ * deliveries of one bin and one destination.
+ */
+
+import {
+  type IncomingRecord,
+  type PartitionPlace,
+  partitionKey,
+  placeOf,
+  type RecordPlace,
+} from "../../domain/record.ts";
+import type { OffsetRange } from "../../kafka/port.ts";
+import type { LedgerRecord } from "../../router/ledger/ledger-record.ts";
+import { Sum } from "../../router/ledger/tallies.ts";
+import { eachInParallel } from "../connect/partition-ranges.ts";
+import { writerOf } from "./books.ts";
+import { type Hash, keyOf } from "./find-subset.ts";
+import type { Balance } from "./hops.ts";
+import { identifiedCall, identifiedDelivery } from "./identities.ts";
+import type { Contained } from "./read-content.ts";
+import { type AuditSource, readLedger, readRanges, type Window } from "./read-window.ts";
+
+/** What a ledger record of the writer says about the bin and the destination. */
+export interface Entry {
+  /** When the process wrote the ledger record before this one. If this is the first one, the same as `atMs`. */
+  readonly fromMs: number;
+  readonly atMs: number;
+  readonly read: LedgerRecord["read"];
+  readonly sum: Sum;
+}
+
+/** Records of the input from which the same delivery is made. */
+export interface Input extends Hash {
+  /** The place of the first of them that was read. */
+  readonly place: RecordPlace;
+  /** Those that cover the records. If they were processed again, there are several. */
+  readonly entries: Entry[];
+  readonly content: Contained;
+}
+
+export async function readEntries(
+  source: AuditSource,
+  { ledger }: Window,
+  balance: Balance,
+): Promise<{ entries: readonly Entry[]; others: Sum }> {
+  const { hop, bin, destination } = balance;
+  const entries: Entry[] = [];
+  const others = new Sum();
+  // Nothing about the deliveries is in the ledger.
+  if (!Number.isFinite(balance.fromMs)) return { entries, others };
+  const last = new Map<string, number>();
+  const period = { fromMs: balance.fromMs, toMs: balance.toMs + 1 };
+  await readLedger(source, ledger, period, (record, atMs) => {
+    const owner = `${record.group}/${record.process}`;
+    const fromMs = last.get(owner) ?? atMs;
+    last.set(owner, atMs);
+    const sum = record.tallies.find(bin, destination, hop.written);
+    if (sum === null) return;
+    const isOfWriter = writerOf(record.group, source.groups) === hop.writer;
+    if (!isOfWriter) return others.addAll(sum);
+    entries.push({ fromMs, atMs, read: record.read, sum });
+  });
+  entries.sort((one, other) => one.atMs - other.atMs);
+  return { entries, others };
+}
+
+/** The end of the partition; 0 if the topic was recreated since, or is not read. */
+function endOf({ partitions }: Window, place: PartitionPlace, topicId: string): number {
+  const found = partitions.find(
+    ({ topic, partition }) => topic === place.topic && partition === place.partition,
+  );
+  if (found === undefined) return 0;
+  // Without an ID, it cannot be told.
+  return topicId === "" || found.booked?.topicId === topicId ? found.end : 0;
+}
+
+/** A range of one partition that is in the ledger record of an entry. */
+interface InputRange {
+  readonly entry: Entry;
+  readonly range: OffsetRange;
+}
+
+/**
+ * Reads the input of all entries, by its keys. Their ranges are read together, because those of a second are small, and
+ * there are thousands of them.
+ */
+export async function readInput(
+  source: AuditSource,
+  window: Window,
+  balance: Balance,
+  entries: readonly Entry[],
+  content: ReadonlyMap<number, Contained>,
+): Promise<Iterable<Input>> {
+  const found = new Map<number, Input>();
+  const inputs = new Map<string, { place: PartitionPlace; all: InputRange[] }>();
+  for (const entry of entries) {
+    for (const { topic, partition, topicId, ranges } of entry.read) {
+      const place = { topic, partition };
+      const end = endOf(window, place, topicId);
+      const input = inputs.get(partitionKey(place)) ?? { place, all: [] };
+      inputs.set(partitionKey(place), input);
+      // A topic that was recreated has other records at the same offsets.
+      for (const range of ranges) if (range[1] <= end) input.all.push({ entry, range });
+    }
+  }
+  await eachInParallel([...inputs.values()], async ({ place, all }) => {
+    const sorted = all.toSorted((one, other) => one.range[0] - other.range[0]);
+    let next = 0;
+    let covering: InputRange[] = [];
+    await readRanges(source, place, joined(sorted), (record) => {
+      const { offset } = record;
+      for (let each = sorted[next]; each !== undefined && each.range[0] <= offset; ) {
+        covering = covering.filter(({ range }) => range[1] > offset);
+        covering.push(each);
+        next += 1;
+        each = sorted[next];
+      }
+      const hash = hashIn(record, balance);
+      if (hash === null) return;
+      const key = keyOf(hash.high, hash.low);
+      const input = found.get(key) ?? {
+        ...hash,
+        place: placeOf(record),
+        entries: [],
+        content: content.get(key) ?? { count: 0, taken: 0 },
+      };
+      found.set(key, input);
+      for (const { entry, range } of covering) if (offset < range[1]) input.entries.push(entry);
+    });
+  });
+  return found.values();
+}
+
+/** @param sorted in the order of their starts. */
+function joined(sorted: readonly InputRange[]): readonly OffsetRange[] {
+  const joined: OffsetRange[] = [];
+  for (const { range } of sorted) {
+    const [from, to] = joined.at(-1) ?? [0, -1];
+    if (range[0] > to) joined.push(range);
+    else joined[joined.length - 1] = [from, Math.max(to, range[1])];
+  }
+  return joined;
+}
+
+/** Null if the input is not about the bin and the destination. */
+function hashIn(record: IncomingRecord, balance: Balance): Hash | null {
+  const isCall = balance.hop.name === "queue";
+  const more = balance.hop.name === "delay" ? 1 : 0;
+  const found = isCall ? identifiedCall(record) : identifiedDelivery(record, more);
+  const { bin, high, low } = found.identity;
+  if (bin !== balance.bin || !(isCall || found.destination === balance.destination)) return null;
+  return { high, low };
+}
