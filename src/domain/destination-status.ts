@@ -3,8 +3,8 @@
  * it. Instants are ISO 8601 strings; null means unknown or not applicable.
  *
  *   state        the destination
- *   on-hold      all its endpoints are unavailable or gone, it has no token for its requests, its proxy fails, or it
- *                is paused or disabled
+ *   on-hold      all its endpoints are unavailable or gone, it has no token for its requests, its proxy fails, as
+ *                many users are blocked as are allowed, or it is paused or disabled
  *   failing      at least half of the attempts in a minute failed, until less than a fifth do
  *                (`deliver/recent-attempts.ts` has the rule)
  *   delivering   deliveries were attempted, and it is not failing
@@ -30,6 +30,7 @@ export const HOLD_REASONS = [
   "token",
   "proxy",
   "gone",
+  "order",
   "paused",
   "disabled",
 ] as const;
@@ -79,6 +80,13 @@ export interface EndpointStatus {
   readonly last: LastOutcome | null;
 }
 
+/** How many users and deliveries wait, with a strict order. */
+export interface BlockedUsers {
+  /** Users with a delivery that awaits a retry, that waits behind one, or whose dead letter blocks them. */
+  readonly blockedUsers: number;
+  readonly waitingDeliveries: number;
+}
+
 export interface DestinationStatus {
   readonly id: DestinationId;
   readonly state: DestinationStateName;
@@ -99,5 +107,7 @@ export interface DestinationStatus {
   readonly last: (LastOutcome & { readonly endpoint: string }) | null;
   /** How many partitions of the destination's topics the process owns. */
   readonly partitions: number;
+  /** On the process's partitions; absent if the destination is loose, and was never strict. */
+  readonly order?: BlockedUsers;
   readonly endpoints: readonly EndpointStatus[];
 }

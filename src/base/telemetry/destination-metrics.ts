@@ -5,7 +5,7 @@ export const DESTINATION_METRICS = {
     name: "switchyard_destination_on_hold",
     type: "gauge",
     labels: ["destination", "reason"],
-    help: "1 while a destination is on hold, by reason: circuit-open, retry-after, token, proxy, gone, paused, disabled.",
+    help: "1 while a destination is on hold, by reason: circuit-open, retry-after, token, proxy, gone, order, paused, disabled.",
     isSparse: true,
   },
   destinationOnHoldSince: {
@@ -37,6 +37,20 @@ export const DESTINATION_METRICS = {
     type: "gauge",
     labels: ["destination"],
     help: "Unix time of the last accepted attempt since the process started; 0 if there was none.",
+  },
+  orderBlockedUsers: {
+    name: "switchyard_order_blocked_users",
+    type: "gauge",
+    labels: ["destination"],
+    help:
+      "With order: strict, users on the process's partitions whose deliveries wait, because one of them awaits a retry " +
+      "or, with onDeadLetter: hold, is a dead letter.",
+  },
+  orderWaitingDeliveries: {
+    name: "switchyard_order_waiting_deliveries",
+    type: "gauge",
+    labels: ["destination"],
+    help: "With order: strict, deliveries in the queue that wait behind an earlier delivery of their user.",
   },
   circuitBreakerState: {
     name: "switchyard_circuit_breaker_state",

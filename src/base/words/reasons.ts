@@ -3,7 +3,8 @@
  * certain calls.
  */
 
-import type { HoldReason } from "../../domain/destination-status.ts";
+import type { BlockedUsers, HoldReason } from "../../domain/destination-status.ts";
+import { counted } from "./count.ts";
 
 export const HOLD_TEXTS: Readonly<Record<HoldReason, string>> = {
   "circuit-open": "circuit open",
@@ -11,9 +12,15 @@ export const HOLD_TEXTS: Readonly<Record<HoldReason, string>> = {
   token: "no token",
   proxy: "proxy unavailable",
   gone: "410 Gone",
+  order: "too many blocked users",
   paused: "paused",
   disabled: "disabled",
 };
+
+export function blockedText({ blockedUsers, waitingDeliveries }: BlockedUsers): string {
+  const users = `${counted(blockedUsers, "user")} blocked`;
+  return `${users}, ${counted(waitingDeliveries, "delivery", "deliveries")} waiting`;
+}
 
 /**
  * The reasons why calls are skipped for a destination, as in the metric `switchyard_route_calls_skipped_total`, with

@@ -5,6 +5,7 @@
 
 import {
   type AttemptCounts,
+  type BlockedUsers,
   CIRCUIT_STATES,
   DESTINATION_STATES,
   type DestinationStatus,
@@ -105,7 +106,16 @@ function destination(found: JsonObject): DestinationStatus | null {
     lastAcceptedAt: instant(found.lastAcceptedAt),
     last: last && { ...last, endpoint: textOf(fields(found.last).endpoint) ?? "" },
     partitions: numberOf(found.partitions) ?? 0,
+    ...(isJsonObject(found.order) ? { order: blockedUsers(found.order) } : {}),
     endpoints: objectsOf(found.endpoints).flatMap((each) => endpoint(each) ?? []),
+  };
+}
+
+function blockedUsers(found: JsonObject): BlockedUsers {
+  const { blockedUsers: users, waitingDeliveries } = found;
+  return {
+    blockedUsers: numberOf(users) ?? 0,
+    waitingDeliveries: numberOf(waitingDeliveries) ?? 0,
   };
 }
 

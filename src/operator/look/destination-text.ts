@@ -13,6 +13,7 @@
  *   ... and failing                      on hold since 09:12:40: circuit open, failing since 09:12:03: ...
  *   disabled                             on hold since 08:00:00: disabled
  *   paused                               on hold since 08:00:00: paused until 10:00:00 (command)
+ *   any of these, with blocked users     the same; 2 users blocked, 31 deliveries waiting
  *   any of these in 1 of 3 processes     the same, with (1 of 3 processes)
  *   unknown                              -
  *
@@ -22,7 +23,7 @@
  */
 
 import { ageText, counted, failedShareText } from "../../base/words/count.ts";
-import { HOLD_TEXTS, isSkipReason, SKIP_TEXTS } from "../../base/words/reasons.ts";
+import { blockedText, HOLD_TEXTS, isSkipReason, SKIP_TEXTS } from "../../base/words/reasons.ts";
 import { alignRight, table } from "../../base/words/table.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { instantText } from "../connect/instant.ts";
@@ -83,7 +84,7 @@ export function destinationTable(
     countText(each.deadLettersLastDay),
     outcomeText(each.last, nowMs),
     nextText(each.nextAttemptAt, nowMs),
-    stateText(each, nowMs),
+    `${stateText(each, nowMs)}${orderText(each)}`,
   ]);
   const width = alignRight(rows, HEAD, [1, 2, 4, 5, 6]);
   const shown = table(width.head, width.rows, (cell, row, column) => {
@@ -167,6 +168,10 @@ export function stateText(report: StateReport, nowMs: number) {
       ? `${HOLD_TEXTS[hold.reason]}${pausedText(hold, nowMs)}`
       : errorText(hold.error);
   return `${since}: ${why}${share(processes.onHold)}${fails === null ? "" : `, ${fails}`}`;
+}
+
+function orderText({ order }: StateReport): string {
+  return order === undefined || order.blockedUsers === 0 ? "" : `; ${blockedText(order)}`;
 }
 
 function failingText(

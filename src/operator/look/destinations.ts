@@ -18,6 +18,7 @@
 import type { Destination } from "../../domain/destination.ts";
 import {
   type AttemptCounts,
+  type BlockedUsers,
   CIRCUIT_STATES,
   DESTINATION_STATES,
   type DestinationStatus,
@@ -47,11 +48,13 @@ export function stateOf(
     pause !== undefined && destination?.isAttempted && owners.length === 0 ? holdOf(pause) : null;
   const hold = firstOf(holders) ?? (byFile && holdByFile(byFile)) ?? byOperator;
   const known = DESTINATION_STATES.find((name) => judged.some(({ state }) => state === name));
+  const order = blockedOf(owners.flatMap((each) => each.order ?? []));
   return {
     state: hold === null ? (known ?? null) : "on-hold",
     failingSince: fails.toSorted()[0] ?? null,
     failedShare: failedShareOf(owners),
     hold,
+    ...(order === null ? {} : { order }),
     processes: { owning: owners.length, onHold: holders.length, failing: fails.length },
     lastAcceptedAt:
       reported
@@ -78,6 +81,16 @@ function failedShareOf(all: readonly { readonly lastMinute: AttemptCounts }[]): 
     failures += lastMinute.failures;
   }
   return attempts === 0 ? null : failures / attempts;
+}
+
+function blockedOf(all: readonly BlockedUsers[]): BlockedUsers | null {
+  if (all.length === 0) return null;
+  let [blockedUsers, waitingDeliveries] = [0, 0];
+  for (const each of all) {
+    blockedUsers += each.blockedUsers;
+    waitingDeliveries += each.waitingDeliveries;
+  }
+  return { blockedUsers, waitingDeliveries };
 }
 
 function holdByFile(reason: "paused" | "disabled"): StateReport["hold"] {

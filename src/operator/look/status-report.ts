@@ -5,6 +5,7 @@
 
 import type { SkipReason } from "../../base/words/reasons.ts";
 import type {
+  BlockedUsers,
   CircuitState,
   DestinationStateName,
   EndpointStatus,
@@ -120,6 +121,8 @@ export interface StateReport {
     /** Why there is no token; absent for other holds. */
     readonly error?: string;
   } | null;
+  /** In all processes. Absent for destinations without an order. */
+  readonly order?: BlockedUsers;
   /** The processes that own partitions of the destination. */
   readonly processes: {
     readonly owning: number;

@@ -22,6 +22,7 @@ import { LineLimit } from "../../base/telemetry/log-rate-limit.ts";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { AttemptedDestination } from "../../domain/destination.ts";
 import {
+  type BlockedUsers,
   CIRCUIT_STATES,
   type CircuitState,
   HOLD_REASONS,
@@ -295,8 +296,15 @@ export class Report implements PartitionObserver, AttemptObserver, EndpointObser
     }
   }
 
-  /** Exports whether the destination is failing or on hold. Returns a function that stops the export. */
-  watch(hold: () => DestinationHold | null): () => void {
+  /**
+   * Exports whether the destination is failing or on hold, and who waits. Returns a function that stops the export.
+   *
+   * @param order null if the destination has no order.
+   */
+  watch(
+    hold: () => DestinationHold | null,
+    order: { counts(): BlockedUsers } | null = null,
+  ): () => void {
     const { metrics, clock } = this.#deps;
     const labels = this.#labels;
     const { destination } = labels;
@@ -306,6 +314,8 @@ export class Report implements PartitionObserver, AttemptObserver, EndpointObser
     const heldSince = metrics.destinationOnHoldSince.bind(labels);
     const failingSince = metrics.destinationFailingSince.bind(labels);
     const lastAccepted = metrics.destinationLastAccepted.bind(labels);
+    const blocked = order && metrics.orderBlockedUsers.bind(labels);
+    const waiting = order && metrics.orderWaitingDeliveries.bind(labels);
     let failing: string | undefined;
     const show = (now: DestinationHold | null, failingSinceMs: number | null) => {
       for (const [at, gauge] of held.entries()) gauge.set(HOLD_REASONS[at] === now?.reason ? 1 : 0);
@@ -320,11 +330,16 @@ export class Report implements PartitionObserver, AttemptObserver, EndpointObser
     const end = metrics.onScrape(() => {
       show(hold(), this.health.failingSinceMs(clock.nowMs()));
       lastAccepted.set((this.health.acceptedAtMs ?? 0) / 1_000);
+      const counts = order?.counts();
+      blocked?.set(counts?.blockedUsers ?? 0);
+      waiting?.set(counts?.waitingDeliveries ?? 0);
     });
     return () => {
       end();
       // The series stay if the destination gets another type.
       show(null, null);
+      blocked?.set(0);
+      waiting?.set(0);
     };
   }
 }

@@ -33,7 +33,7 @@ import type { DestinationHold } from "./endpoint-gate.ts";
 import { followUpWriter } from "./follow-up-record.ts";
 import { controlled } from "./hold-cause.ts";
 import type { FinishingPartition } from "./in-flight.ts";
-import { DestinationOrder } from "./order/destination-order.ts";
+import { DestinationOrder, type OrderConfig } from "./order/destination-order.ts";
 import { Report, type ReportDeps } from "./report.ts";
 import { healthProblemsOf, statusOf } from "./status.ts";
 
@@ -48,7 +48,7 @@ export interface DeliverDeps extends Omit<StageDeps, "rerouting" | "onFatal">, R
   readonly transport: Transport;
 }
 
-export interface DestinationConfig extends RetryPolicy {
+export interface DestinationConfig extends RetryPolicy, Pick<OrderConfig, "blockedMax"> {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
   /** The number of bytes that the destination can always use for records in flight. */
@@ -146,7 +146,7 @@ export class RunningDestination implements AsyncDisposable {
       report.logToken(sender.readiness?.hold() ?? null);
       dispatcher.pump();
     });
-    this.#stopWatching = report.watch(() => this.#hold());
+    this.#stopWatching = report.watch(() => this.#hold(), order);
     this.#apply(started, null);
   }
 
@@ -184,7 +184,9 @@ export class RunningDestination implements AsyncDisposable {
 
   status(): DestinationStatus {
     const endpoints = this.#dispatcher.endpoints();
-    return statusOf(this.#report.health, this.#hold(), endpoints, this.#deps.clock.nowMs());
+    const nowMs = this.#deps.clock.nowMs();
+    const order = this.#order?.counts() ?? null;
+    return statusOf(this.#report.health, this.#hold(), endpoints, nowMs, order);
   }
 
   /** Attempts in progress complete, and offsets are committed. */
@@ -202,7 +204,8 @@ export class RunningDestination implements AsyncDisposable {
     const missing = health.partitions === 0 ? null : (this.#sender.readiness?.hold() ?? null);
     const hold = this.#dispatcher.hold();
     const isFirst = hold?.reason === "gone" || hold?.reason === "proxy";
-    return health.still ?? (isFirst ? hold : (missing ?? hold));
+    const byEndpoints = isFirst ? hold : (missing ?? hold);
+    return health.still ?? byEndpoints ?? this.#order?.hold() ?? null;
   }
 
   /** Applies settings and pauses together when either of them changes. */

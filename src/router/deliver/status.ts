@@ -6,6 +6,7 @@
 import type { AttemptedDestination } from "../../domain/destination.ts";
 import type {
   AttemptCounts,
+  BlockedUsers,
   DestinationStateName,
   DestinationStatus,
   EndpointHold,
@@ -19,12 +20,16 @@ import type { DestinationHold } from "./endpoint-gate.ts";
 import type { HoldCause } from "./hold-cause.ts";
 import type { RecentAttempts } from "./recent-attempts.ts";
 
-/** @param gates the gates of the destination's endpoints; gates of endpoints that are not configured are ignored. */
+/**
+ * @param gates the gates of the destination's endpoints; gates of endpoints that are not configured are ignored.
+ * @param order null if the destination has no order.
+ */
 export function statusOf(
   condition: DestinationHealth,
   lineHold: DestinationHold | null,
   gates: readonly GateState[],
   nowMs: number,
+  order: BlockedUsers | null = null,
 ): DestinationStatus {
   const { destination, acceptedAtMs, partitions } = condition;
   const failingSinceMs = condition.failingSinceMs(nowMs);
@@ -57,6 +62,11 @@ export function statusOf(
     lastAcceptedAt: instant(acceptedAtMs),
     last: latest(endpoints, destination.deliver),
     partitions,
+    ...(order === null
+      ? {}
+      : {
+          order: { blockedUsers: order.blockedUsers, waitingDeliveries: order.waitingDeliveries },
+        }),
     endpoints,
   };
 }

@@ -51,6 +51,8 @@ export interface WorldOptions {
   readonly retryWindowMs?: number;
   readonly partitions?: number;
   readonly recordMaxBytes?: (topic: string) => number;
+  /** Maximum number of blocked users, for destinations with a strict order. */
+  readonly blockedMax?: number;
   readonly schemas?: Schemas;
   /** Responds to token requests; absent if no destination needs a token. */
   readonly tokens?: (earlier: number) => TokenResponse;
@@ -146,7 +148,7 @@ export class DeliverWorld {
   }
 
   startDeliver() {
-    const { retryWindowMs = 4 * HOUR_MS, schemas, attempts } = this.#options;
+    const { retryWindowMs = 4 * HOUR_MS, schemas, attempts, blockedMax } = this.#options;
     const registry = schemas === undefined ? {} : { schemas };
     const noted = attempts === undefined ? {} : { attempts: this.#attemptsTopic(attempts) };
     const { destinations } = this;
@@ -166,6 +168,7 @@ export class DeliverWorld {
         maxBytes: () => 1_048_576,
         commonMaxBytes: 0,
         drainLimitMs: 10_000,
+        ...(blockedMax === undefined ? {} : { blockedMax }),
       },
     );
   }

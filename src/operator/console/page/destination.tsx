@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 
-import { HOLD_TEXTS } from "../../../base/words/reasons.ts";
+import { blockedText, HOLD_TEXTS } from "../../../base/words/reasons.ts";
 import type { EndpointReport } from "../../look/status-report.ts";
 import type { DestinationView, ResponseClass } from "../view.ts";
 import { DestinationActions } from "./act-destination.tsx";
@@ -156,6 +156,9 @@ function sentenceOf(
   if (hold?.reason === "gone") {
     return `It has been on hold${long(hold.since)}: its endpoints have responded 410, and get no more requests until you resume it.`;
   }
+  if (hold?.reason === "order") {
+    return `It has been on hold${long(hold.since)}: as many users of a partition are blocked as are allowed, so no other user's deliveries start.`;
+  }
   const until =
     hold?.until == null ? "" : ` until ${new Date(hold.until).toLocaleTimeString("en-GB")}`;
   const onHold =
@@ -293,7 +296,7 @@ function Circuit({ state }: { readonly state: EndpointReport["circuit"] }) {
   return <State tone={tone} text={state} />;
 }
 
-function Backlog({ view: { waiting, due, byDelay, nextAttemptAt } }: Props) {
+function Backlog({ view: { waiting, due, byDelay, nextAttemptAt, order } }: Props) {
   const delays = Object.entries(byDelay ?? {}).filter(([, count]) => count > 0);
   return (
     <>
@@ -305,6 +308,7 @@ function Backlog({ view: { waiting, due, byDelay, nextAttemptAt } }: Props) {
         <li>
           <b>{countText(due)}</b> due for retry
         </li>
+        {order === undefined ? null : <li>{blockedText(order)}</li>}
         {delays.map(([delay, count]) => (
           <li key={delay}>
             <b>{countText(count)}</b> awaiting retry after {delay}

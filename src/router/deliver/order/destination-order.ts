@@ -15,6 +15,7 @@
 
 import { asError } from "../../../base/runtime/as-error.ts";
 import type { AttemptedDestination } from "../../../domain/destination.ts";
+import type { BlockedUsers } from "../../../domain/destination-status.ts";
 import { type IncomingRecord, partitionKey } from "../../../domain/record.ts";
 import type { TopicNames } from "../../../domain/topics.ts";
 import type { PartitionHandler } from "../../../kafka/port.ts";
@@ -33,6 +34,7 @@ import { withItsSchema } from "../../stage/await-schemas.ts";
 import type { StageDeps } from "../../stage/running-stage.ts";
 import type { Timer } from "../attempt.ts";
 import type { Turn } from "../circuit-breaker.ts";
+import type { DestinationHold } from "../endpoint-gate.ts";
 import { deadLetter, type FollowUpWriter, type Replacement } from "../follow-up-record.ts";
 import type { Call, Ended, FinishingPartition, OwnedPartition } from "../in-flight.ts";
 import { type Copies, OrderedRetries } from "./copies.ts";
@@ -54,16 +56,14 @@ export interface OrderConfig {
   /** Writes records that replace deliveries. */
   readonly writer: FollowUpWriter;
   readonly timer: Timer;
+  /** Maximum number of blocked users of a partition; 100,000 by default. */
   readonly blockedMax?: number;
   /** Called if a fact cannot be written. */
   readonly fail: (error: unknown) => void;
 }
 
-/** How many users and deliveries wait, on the partitions that this process owns. */
-export interface OrderCounts {
-  /** Users with a delivery that awaits a retry, or that waits behind one. */
-  readonly blockedUsers: number;
-  readonly waitingDeliveries: number;
+/** Counts on the partitions that this process owns. */
+export interface OrderCounts extends BlockedUsers {
   /** True if a partition has as many blocked users as are allowed, so that no delivery of another user starts. */
   readonly isFull: boolean;
 }
@@ -86,6 +86,7 @@ export class DestinationOrder implements OrderHost, Disposable {
   /** By the name of the partition on which they are. */
   readonly #copies = new Map<string, Copies>();
   readonly busy = new Set<string>();
+  #fullSinceMs: number | null = null;
   readonly #assigned = new WeakMap<OwnedPartition, BookedPartition>();
 
   constructor(
@@ -158,6 +159,13 @@ export class DestinationOrder implements OrderHost, Disposable {
     );
     return areOurs.every((isOurs) => isOurs !== false);
   };
+
+  /** Null while deliveries of all users may start. It begins when this is first called. */
+  hold(): DestinationHold | null {
+    this.#fullSinceMs = this.counts().isFull ? (this.#fullSinceMs ?? this.timer.nowMs()) : null;
+    const sinceMs = this.#fullSinceMs;
+    return sinceMs === null ? null : { reason: "order", sinceMs, untilMs: null };
+  }
 
   counts(): OrderCounts {
     let [blockedUsers, waitingDeliveries, isFull] = [0, 0, false];

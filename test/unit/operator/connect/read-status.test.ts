@@ -27,7 +27,9 @@ test("what a process of this version says is read whole", () => {
     unreachableBrokers: [
       { broker: "k:1", since: "2026-03-01T08:00:00.000Z", error: "no response" },
     ],
-    destinations: [statusOf(condition, hold, [], 2_000)],
+    destinations: [
+      statusOf(condition, hold, [], 2_000, { blockedUsers: 2, waitingDeliveries: 31 }),
+    ],
     earlier: { agoMs: 45_000, metrics: { switchyard_x: [{ labels: { a: "b" }, value: 1 }] } },
     metrics: {
       switchyard_delivery_attempts_total: [

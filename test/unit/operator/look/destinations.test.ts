@@ -70,6 +70,22 @@ test.each([
   expect(stateOf(crm, processes).state).toBe(state);
 });
 
+test("blocked users of all owners are added up, and shown with the state", () => {
+  const order = { blockedUsers: 1, waitingDeliveries: 3 };
+  const gone = reported({ partitions: 0, order });
+  const state = stateOf(crm, [reported({ order }), reported({ order }), gone]);
+  expect(state.order).toEqual({ blockedUsers: 2, waitingDeliveries: 6 });
+  expect(stateOf(crm, [reported()])).not.toHaveProperty("order");
+  const text = (given: typeof order) =>
+    destinationTable(
+      [destinationReport({ state: "delivering", order: given })],
+      NOW_MS,
+      fakeShell().colors,
+    );
+  expect(text(order)).toMatch(/ delivering; 1 user blocked, 3 deliveries waiting\n$/);
+  expect(text({ blockedUsers: 0, waitingDeliveries: 0 })).toMatch(/ delivering\n$/);
+});
+
 test("of several processes the earliest time, and how many of them say so", () => {
   const processes = [
     reported({ state: "failing", failingSince: at(9), lastAcceptedAt: at(8) }),

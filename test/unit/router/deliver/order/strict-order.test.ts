@@ -9,20 +9,30 @@ import { openReplay } from "../../../../../src/operator/replay/run-replay.ts";
 import type { WebhookDestination } from "../../../../../src/router/destinations/webhook/settings.ts";
 import { PLACE_HEADER } from "../../../../../src/router/order/facts.ts";
 import { webhookDestination } from "../../../../support/build/webhook-destination.ts";
-import { DeliverWorld, HOUR_MS, idOf, topics } from "../../../../support/worlds/deliver-world.ts";
+import {
+  DeliverWorld,
+  HOUR_MS,
+  idOf,
+  topics,
+  type WorldOptions,
+} from "../../../../support/worlds/deliver-world.ts";
 import { newReplay } from "../../../../support/worlds/replay-world.ts";
 import type { ScriptedResponse, Sent } from "../../../../support/worlds/scripted-http.ts";
 
 type Respond = (sent: Sent) => ScriptedResponse;
 
-function strictWorld(respond: Respond, own: Parameters<typeof webhookDestination>[0] = {}) {
+function strictWorld(
+  respond: Respond,
+  own: Parameters<typeof webhookDestination>[0] = {},
+  given: Partial<WorldOptions> = {},
+) {
   const crm = webhookDestination({
     urls: ["http://crm.test/"],
     messageIdHeader: true,
     order: "strict",
     ...own,
   });
-  return new DeliverWorld({ destinations: [crm], respond });
+  return new DeliverWorld({ destinations: [crm], respond, ...given });
 }
 
 test("while a delivery awaits retry, later ones of its user wait, and those of others go on", async () => {
@@ -269,4 +279,44 @@ test("a user with a thousand deliveries that wait does not stop others", async (
   await world.settle(HOUR_MS);
   const ordered = Array.from({ length: 1_000 }, (_, at) => `m${at}`);
   expect(world.sent()).toEqual(["m0", "m1000", ...ordered]);
+});
+
+test("the destination is on hold while as many users are blocked as are allowed", async () => {
+  const world = strictWorld(failing({ m0: 1, m1: 1 }), {}, { blockedMax: 2 });
+  const { deliver } = await world.run();
+  world.calls(4, { user: (call) => `${call % 2}` });
+  await world.settle(1_000);
+  world.calls(1, { user: () => "c" });
+  const sinceMs = world.clock.nowMs();
+  const [status] = deliver.destinations?.() ?? [];
+  await world.settle(1_000);
+  expect(world.sent()).toEqual(["m0", "m1"]);
+  const since = new Date(sinceMs).toISOString();
+  expect(deliver.destinations?.()).toEqual([
+    expect.objectContaining({ state: "on-hold", hold: { reason: "order", since, until: null } }),
+  ]);
+  expect(status?.order).toEqual({ blockedUsers: 2, waitingDeliveries: 2 });
+  expect(deliver.healthProblems()).toContainEqual(
+    "destination crm: as many as 2 users of a partition wait, so no delivery of another user starts",
+  );
+  const metrics = async () => (await world.metrics.text()).split("\n");
+  expect(await metrics()).toEqual(
+    expect.arrayContaining([
+      'switchyard_destination_on_hold{destination="crm",reason="order"} 1',
+      'switchyard_order_blocked_users{destination="crm"} 2',
+      'switchyard_order_waiting_deliveries{destination="crm"} 2',
+    ]),
+  );
+  await world.settle(HOUR_MS);
+  expect(world.sent().toSorted()).toEqual(["m0", "m0", "m1", "m1", "m2", "m3", "m4"]);
+  const [after] = deliver.destinations?.() ?? [];
+  expect(after).toMatchObject({ hold: null, order: { blockedUsers: 0, waitingDeliveries: 0 } });
+  expect(await metrics()).toContain('switchyard_order_blocked_users{destination="crm"} 0');
+});
+
+test("a loose destination has no counts of blocked users", async () => {
+  const world = strictWorld(failing({}), { order: "loose" });
+  const { deliver } = await world.run();
+  expect(deliver.destinations?.()[0]).not.toHaveProperty("order");
+  expect(await world.metrics.text()).not.toContain("switchyard_order_blocked_users{");
 });
