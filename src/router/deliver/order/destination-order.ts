@@ -13,7 +13,6 @@
  * deleted: deliveries that wait are attempted in order, and those that fail let the next one follow.
  */
 
-import { asError } from "../../../base/runtime/as-error.ts";
 import type { AttemptedDestination } from "../../../domain/destination.ts";
 import type { BlockedUsers } from "../../../domain/destination-status.ts";
 import { type IncomingRecord, partitionKey } from "../../../domain/record.ts";
@@ -30,7 +29,6 @@ import {
   type QueuePlace,
 } from "../../order/facts.ts";
 import { FollowedFacts } from "../../order/follow-facts.ts";
-import { withItsSchema } from "../../stage/await-schemas.ts";
 import type { StageDeps } from "../../stage/running-stage.ts";
 import type { Timer } from "../attempt.ts";
 import type { Turn } from "../circuit-breaker.ts";
@@ -40,14 +38,12 @@ import type { Call, Ended, FinishingPartition, OwnedPartition } from "../in-flig
 import { type Copies, OrderedRetries } from "./copies.ts";
 import type { OrderHost } from "./order-host.ts";
 import { OrderedPartition } from "./ordered-partition.ts";
+import { ReadBack } from "./read-back.ts";
 
 const HOUR_MS = 3_600_000;
 /** Half of the time for which the queue keeps its records (`../../topics/topic-plan.ts`). */
 const WAIT_MAX_MS = 84 * HOUR_MS;
 const KEEP_SETTLED_MIN_MS = HOUR_MS;
-const READ_AGAIN_MS = 2_000;
-/** At least one record is always read. */
-const READ_BACK_BYTES = 65_536;
 const BLOCKED_MAX = 100_000;
 
 export interface OrderConfig {
@@ -198,26 +194,8 @@ export class DestinationOrder implements OrderHost, Disposable {
     return true;
   }
 
-  async readBack(place: QueuePlace, signal: AbortSignal): Promise<IncomingRecord | null> {
-    const { partition, offset } = place;
-    const { kafka, log, schemas } = this.#deps;
-    const range = { topic: this.#queue, partition, from: offset, to: offset + 1 };
-    while (!signal.aborted) {
-      try {
-        for await (const [record] of kafka.read({ ...range, maxBytes: READ_BACK_BYTES, signal })) {
-          if (record !== undefined) return await withItsSchema(schemas, record, signal);
-        }
-        if (signal.aborted) return null;
-        log.error({ topic: this.#queue, partition, offset }, "order.delivery-lost");
-        return null;
-      } catch (thrown) {
-        if (signal.aborted) return null;
-        const error = asError(thrown).message;
-        log.error({ topic: this.#queue, error }, "order.read-failed");
-        await new Promise<void>((then) => this.timer.after(READ_AGAIN_MS, then));
-      }
-    }
-    return null;
+  readBack(partition: number, signal: AbortSignal): ReadBack {
+    return new ReadBack({ ...this.#deps, timer: this.timer }, this.#queue, partition, signal);
   }
 
   isTooOld({ timestampMs }: IncomingRecord): boolean {

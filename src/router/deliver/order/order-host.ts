@@ -1,10 +1,11 @@
 /** What the owners of partitions need of their destination. */
 
 import type { IncomingRecord } from "../../../domain/record.ts";
-import type { Fact, QueuePlace } from "../../order/facts.ts";
+import type { Fact } from "../../order/facts.ts";
 import type { FollowedFacts } from "../../order/follow-facts.ts";
 import type { Timer } from "../attempt.ts";
 import type { Ended } from "../in-flight.ts";
+import type { ReadBack } from "./read-back.ts";
 
 export interface OrderHost {
   readonly facts: Pick<FollowedFacts, "of" | "caughtUp" | "onFact">;
@@ -27,8 +28,8 @@ export interface OrderHost {
    * @param messageId null removes the fact.
    */
   write(partition: number, fact: Fact, messageId: string | null): Promise<boolean>;
-  /** Reads a delivery again; null if it was deleted, or if the signal aborts. Never rejects. */
-  readBack(place: QueuePlace, signal: AbortSignal): Promise<IncomingRecord | null>;
+  /** @param signal ends reading. */
+  readBack(partition: number, signal: AbortSignal): ReadBack;
   /** True if a delivery that waits has to end before its record is deleted. */
   isTooOld(record: IncomingRecord): boolean;
   /** Writes a dead letter for a delivery that is too old, and returns what became of it. */

@@ -67,6 +67,7 @@ import { type Ended, type FinishingPartition, tally } from "../in-flight.ts";
 import { Copies } from "./copies.ts";
 import { InProgress } from "./in-progress.ts";
 import type { OrderHost } from "./order-host.ts";
+import type { ReadBack } from "./read-back.ts";
 
 /** Maximum number of deliveries that were read back and are in memory. */
 const READ_BACK_MAX = 64;
@@ -117,6 +118,7 @@ export class OrderedPartition implements PartitionHandler {
   /** Records that arrived before the facts were read; null afterwards. */
   #early: IncomingRecord[] | null = [];
   readonly #draining = new AbortController();
+  readonly #waitingRecords: ReadBack;
   readonly #endListening: () => void;
 
   /** @param open opens the dispatcher's part of the partition. */
@@ -128,6 +130,7 @@ export class OrderedPartition implements PartitionHandler {
     this.#host = host;
     this.#assigned = assigned;
     this.#inner = open({ finish: (...args) => this.#ended(...args) });
+    this.#waitingRecords = host.readBack(assigned.partition, this.#draining.signal);
     this.copies = new Copies(host, assigned, "in", (records) => this.#inner.take(records));
     this.#endListening = host.facts.onFact((partition, fact) => {
       if (partition === assigned.partition) this.#known(fact);
@@ -312,10 +315,9 @@ export class OrderedPartition implements PartitionHandler {
   }
 
   #startAside(key: string, offset: number): void {
-    const { partition } = this.#assigned;
     this.#readBack += 1;
     this.#work.run(async () => {
-      const record = await this.#host.readBack({ partition, offset }, this.#draining.signal);
+      const record = await this.#waitingRecords.read(offset, this.#next);
       if (this.#isDraining) return;
       if (record === null || this.#host.isTooOld(record)) {
         const endings = record === null ? null : await this.#host.expire(record);
