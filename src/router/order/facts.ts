@@ -20,7 +20,7 @@
  * if no fact about it is left that is not settled.
  */
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { IncomingRecord, OutgoingRecord, RecordContent } from "../../domain/record.ts";
 import { eachHeader, type WithHeaders } from "../../domain/record.ts";
 
@@ -68,7 +68,7 @@ const KEY_CHARACTERS = 22;
 /** Null if the delivery has no key, and therefore no order. */
 export function orderKey({ key }: Pick<RecordContent, "key">): string | null {
   if (key === null || key.length === 0) return null;
-  return createHash("sha256").update(key).digest("base64url").slice(0, KEY_CHARACTERS);
+  return hash("sha256", key, "base64url").slice(0, KEY_CHARACTERS);
 }
 
 /** The place in the queue that a copy or a dead letter names; null if it names none. */

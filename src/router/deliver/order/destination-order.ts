@@ -149,11 +149,12 @@ export class DestinationOrder implements OrderHost, Disposable {
 
   /** Resolves with true if no other process can own the partitions of these deliveries yet. */
   readonly mayAttempt = async (calls: readonly Call[]): Promise<boolean> => {
+    const isOurs = (owner: OwnedPartition) => this.#assigned.get(owner)?.isOurs() ?? true;
+    const [call] = calls;
+    // Without batches, this is called for each delivery.
+    if (call !== undefined && calls.length === 1) return isOurs(call.item.owner);
     const owners = new Set(calls.map(({ item }) => item.owner));
-    const areOurs = await Promise.all(
-      [...owners].map((each) => this.#assigned.get(each)?.isOurs()),
-    );
-    return areOurs.every((isOurs) => isOurs !== false);
+    return (await Promise.all([...owners].map(isOurs))).every((each) => each);
   };
 
   /** Null while deliveries of all users may start. It begins when this is first called. */

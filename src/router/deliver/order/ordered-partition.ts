@@ -254,7 +254,7 @@ export class OrderedPartition implements PartitionHandler {
       if (action.kind === "attempt") this.#ready.push({ key, action });
       else this.#act(key, action);
     }
-    if (isFree(state)) this.#lingering.add(key);
+    if (isFree(state) && !this.#drop(key, state)) this.#lingering.add(key);
   }
 
   #count(state: KeyState, by: 1 | -1): void {
@@ -263,14 +263,15 @@ export class OrderedPartition implements PartitionHandler {
   }
 
   /** A free key needs a state only while deliveries may be read again that it knows to be settled. */
+  #drop(key: string, { last, settledTo }: KeyState): boolean {
+    return Math.max(last, settledTo) < this.#next && this.#states.delete(key);
+  }
+
   #dropStates(): void {
     for (const key of this.#lingering) {
       const state = this.#states.get(key);
-      if (state !== undefined && isFree(state)) {
-        if (Math.max(state.last, state.settledTo) >= this.#next) continue;
-        this.#states.delete(key);
-      }
-      this.#lingering.delete(key);
+      const isNeeded = state !== undefined && isFree(state) && !this.#drop(key, state);
+      if (!isNeeded) this.#lingering.delete(key);
     }
   }
 
