@@ -17,6 +17,7 @@ import { benchIngest } from "./ingest.ts";
 import { benchIsolation } from "./isolation.ts";
 import { benchIsolationCluster } from "./isolation-cluster.ts";
 import { conditions } from "./measure.ts";
+import { benchOrder } from "./order.ts";
 import { benchPeers } from "./peers/peers.ts";
 import { benchProduct } from "./product.ts";
 import { writeResult } from "./results.ts";
@@ -89,6 +90,12 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "one million suppressed users: memory, start and lookups, and the time until the last attempt",
     minutes: 2,
     run: benchSuppression,
+  },
+  order: {
+    says: "what a strict order costs: the p99 of other users, CPU, and users whose calls wait",
+    minutes: 8,
+    rounds: 3,
+    run: benchOrder,
   },
   audit: {
     says: "CPU of route and deliver with a ledger, audits of a day, and of calls that are missing",

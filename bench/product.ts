@@ -25,7 +25,7 @@ const IN_FLIGHT = 64;
 /** After 20,000 calls, V8 is still compiling. */
 const WARM_UP = 100_000;
 const MEASURED = 100_000;
-const TOTAL = WARM_UP + MEASURED;
+export const TOTAL = WARM_UP + MEASURED;
 const RATIOS = [
   ["undici.request", "all stages", "at least 1.2"],
   ["undici.request, full payload", "all stages, full payload", "at least 1.2"],
@@ -39,6 +39,7 @@ interface Way {
   readonly stages?: readonly string[];
   readonly payload?: "standard" | "full";
   readonly logLevel?: "info" | "warn";
+  readonly order?: "strict" | "loose";
 }
 
 type Results = ReadonlyMap<string, readonly Measured[]>;
@@ -115,9 +116,10 @@ function ratios(results: Results): string {
   );
 }
 
-async function turn(
+/** Delivers the backlog of a bench. */
+export async function turn(
   bench: Workbench,
-  { stages, payload = "standard", logLevel = "info" }: Way,
+  { stages, payload = "standard", logLevel = "info", order = "loose" }: Way,
   image: ImageStart,
   receiver: Receiver,
 ): Promise<Measured> {
@@ -129,7 +131,7 @@ async function turn(
       : [`${topics.prefix}deliver.d1`, bench.deliveries("d1")],
   );
   await receiver.reset();
-  const destinations = [{ id: "d1", url: receiver.url, payload, concurrency: IN_FLIGHT }];
+  const destinations = [{ id: "d1", url: receiver.url, payload, concurrency: IN_FLIGHT, order }];
   const some = stages === undefined ? {} : { stages };
   await using program = await bench.start({ destinations, logLevel, image, ...some });
   await receiver.untilCount(WARM_UP);

@@ -47,6 +47,7 @@ export interface WebhookSetting {
   readonly url: string;
   readonly concurrency?: number;
   readonly payload?: "standard" | "full";
+  readonly order?: "strict" | "loose";
 }
 
 /** A process that is measured from outside. */

@@ -7,7 +7,8 @@
  *   reset      restarts counting: 0
  *   span       how many were accepted (200), and how many were not, with the times of the first and the
  *              last accepted one
- *   sick JSON  from now on, paths in the list "hangs" get no response, and paths in "fails" get 503
+ *   sick JSON  from now on, paths in the list "hangs" get no response, and paths in "fails" and message IDs with one
+ *              of the prefixes in "failingIds" get 503
  *
  *   node bench/receiver-process.ts [true: journal]
  */
@@ -16,15 +17,13 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
+import type { Sick } from "./receiver.ts";
 
 const keepsJournal = process.argv[2] === "true";
 let responded = 0;
 let journal: [messageId: string, atMs: number][] = [];
 let span = { accepted: 0, others: 0, firstMs: 0, lastMs: 0 };
-let sick: { readonly hangs: readonly string[]; readonly fails: readonly string[] } = {
-  hangs: [],
-  fails: [],
-};
+let sick: Required<Sick> = { hangs: [], fails: [], failingIds: [] };
 const server = createServer((request, response) => {
   request.resume();
   request.on("end", () => {
@@ -34,9 +33,10 @@ const server = createServer((request, response) => {
       return;
     }
     responded += 1;
-    const isFailing = sick.fails.includes(path);
+    const messageId = `${request.headers["x-switchyard-message-id"]}`;
+    const isFailing =
+      sick.fails.includes(path) || sick.failingIds.some((prefix) => messageId.startsWith(prefix));
     const status = isFailing ? 503 : 200;
-    const messageId = request.headers["x-switchyard-message-id"];
     // This has a higher resolution than Date.now().
     const nowMs = performance.timeOrigin + performance.now();
     if (isFailing) span.others += 1;
@@ -45,7 +45,7 @@ const server = createServer((request, response) => {
       span.lastMs = nowMs;
       span.firstMs ||= nowMs;
     }
-    if (keepsJournal && status === 200) journal.push([`${messageId}`, nowMs]);
+    if (keepsJournal && status === 200) journal.push([messageId, nowMs]);
     response.writeHead(status, { "content-length": 2 }).end("ok");
   });
 });

@@ -21,13 +21,15 @@ export interface Receiver extends Disposable {
   /** Restarts counting from 0. */
   reset(): Promise<void>;
   span(): Promise<Span>;
-  /** From now on, these paths get no response, or 503. All other paths get 200. */
+  /** From now on, these paths and messages get no response, or 503. All others get 200. */
   sicken(sick: Sick): Promise<void>;
 }
 
 export interface Sick {
   readonly hangs?: readonly string[];
   readonly fails?: readonly string[];
+  /** Prefixes of message IDs. */
+  readonly failingIds?: readonly string[];
 }
 
 export interface Span {
@@ -77,8 +79,8 @@ export async function startReceiver({ journal = false }: ReceiverOptions = {}): 
       await ask("reset");
     },
     span: async () => JSON.parse(await ask("span")) as Span,
-    sicken: async ({ hangs = [], fails = [] }) => {
-      await ask(`sick ${JSON.stringify({ hangs, fails })}`);
+    sicken: async ({ hangs = [], fails = [], failingIds = [] }) => {
+      await ask(`sick ${JSON.stringify({ hangs, fails, failingIds })}`);
     },
     // When its standard input ends, the process also ends.
     [Symbol.dispose]: () => child.stdin.end(),

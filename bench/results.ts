@@ -31,6 +31,7 @@ export const MEASURED_PATHS: Readonly<Record<string, readonly string[]>> = {
   "isolation-cluster": ALL_STAGES,
   destinations: ALL_STAGES,
   suppression: ["src/router/suppression"],
+  order: [...ALL_STAGES, "src/router/order"],
   audit: [...ALL_STAGES, "src/router/ledger", "src/operator/audit"],
   "destinations-cluster": ALL_STAGES,
   cluster: ALL_STAGES,
