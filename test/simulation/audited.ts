@@ -32,7 +32,8 @@ export async function auditProblems(
   await auditing;
   return reports.flatMap((report) => {
     const isIncomplete = sent.isLate && report.unknown.some(isWithoutLedger);
-    return [...sentences(report, sent), ...(isIncomplete ? [] : openSums(report, sent))];
+    const sure = isIncomplete ? { ...report, unnamed: [] } : report;
+    return [...sentences(sure, sent), ...(isIncomplete ? [] : openSums(report, sent))];
   });
 }
 

@@ -117,7 +117,9 @@ class World {
     const kafka = this.#cluster.connect();
     const { operatorActions } = topics;
     this.#processes.push(
-      new SimulatedProcess(this.#clock, kafka, this.#endpoints, config, onFatal, operatorActions),
+      new SimulatedProcess(this.#clock, kafka, this.#endpoints, config, onFatal, {
+        operatorActionsTopic: operatorActions,
+      }),
     );
   }
 

@@ -3,7 +3,9 @@
 import type { Clock } from "../../src/base/runtime/clock.ts";
 import type { Metrics } from "../../src/base/telemetry/instruments.ts";
 import type { Log } from "../../src/base/telemetry/log.ts";
+import type { OutgoingRecord } from "../../src/domain/record.ts";
 import { patienceMs } from "../../src/kafka/cluster/kafka-error.ts";
+import type { WatchedProducer } from "../../src/kafka/port.ts";
 import { followOperatorActions } from "../../src/router/control/follow-operator-actions.ts";
 import type { OperatorActions } from "../../src/router/control/operator-action-state.ts";
 import { type DelayConfig, startDelay } from "../../src/router/delay/stage.ts";
@@ -35,6 +37,12 @@ function nextName(): string {
 const CLOSE_LIMIT_MS = 5_000;
 const SOME_BYTES = Buffer.alloc(16, 7);
 
+interface ProcessOptions {
+  readonly operatorActionsTopic?: string | null;
+  /** Called before and after each write. May kill the process. */
+  readonly onStep?: ((records: readonly OutgoingRecord[]) => void) | undefined;
+}
+
 interface Controlled {
   readonly operatorActions?: OperatorActions;
 }
@@ -42,7 +50,7 @@ interface Controlled {
 export class SimulatedProcess {
   readonly #kafka: MemoryKafka;
   readonly #stages: Promise<RunningStage[]>;
-  readonly #producer;
+  readonly #producer: WatchedProducer;
   readonly #followed: Disposable[] = [];
   #isStopping = false;
 
@@ -52,10 +60,11 @@ export class SimulatedProcess {
     endpoints: Endpoints,
     config: ProcessConfig,
     onFatal: (error: Error) => void,
-    operatorActionsTopic: string | null = null,
+    { operatorActionsTopic = null, onStep }: ProcessOptions = {},
   ) {
     this.#kafka = kafka;
-    this.#producer = kafka.producer();
+    const producer = kafka.producer();
+    this.#producer = onStep === undefined ? producer : stepping(producer, kafka, onStep);
     const deps = {
       kafka,
       producer: this.#producer,
@@ -132,6 +141,24 @@ export class SimulatedProcess {
   expire(): void {
     this.#kafka.expire();
   }
+}
+
+function stepping(
+  producer: WatchedProducer,
+  process: Party,
+  onStep: (records: readonly OutgoingRecord[]) => void,
+): WatchedProducer {
+  return {
+    blocked: () => producer.blocked(),
+    close: (limitMs) => producer.close(limitMs),
+    send: async (records, options) => {
+      onStep(records);
+      const rejected = await producer.send(records, options);
+      onStep(records);
+      if (!process.alive) await new Promise(() => undefined);
+      return rejected;
+    },
+  };
 }
 
 /** Returns a clock whose waits never end when the process is dead. */

@@ -11,10 +11,13 @@
  * The sequence of a key is that of the destination's queue. A call that the route stage wrote twice counts where it was
  * written first. Deliveries that were in the queue while a process had other settings, in which the order is loose, are
  * not judged.
+ *
+ * In rough weather, processes are also killed around the writes about an order.
  */
 
 import { DEAD_LETTER_HEADER } from "../../src/domain/dead-letter.ts";
 import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
+import type { OutgoingRecord } from "../../src/domain/record.ts";
 import {
   type EarlyReleaseKind,
   earlyReleaseRecord,
@@ -22,7 +25,13 @@ import {
   resumeRecord,
 } from "../../src/router/control/operator-actions.ts";
 import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
-import { Facts, orderKey, queuePlaceOf, readFact } from "../../src/router/order/facts.ts";
+import {
+  Facts,
+  orderKey,
+  PLACE_HEADER,
+  queuePlaceOf,
+  readFact,
+} from "../../src/router/order/facts.ts";
 import { headerTexts } from "../support/build/calls.ts";
 import type { ManualClock } from "../support/clock/manual-clock.ts";
 import type { Prng } from "../support/clock/prng.ts";
@@ -34,6 +43,9 @@ const NEVER = Number.POSITIVE_INFINITY;
 const PARTITIONS = 2;
 /** After settings are restored, a process drains, joins again, and copies without a place may still be attempted. */
 const AFTER_LOOSE_MS = MINUTE_MS;
+
+/** For each write about an order, before it and after it. */
+const STEP_KILL = 0.05;
 
 /** The first place of a call in the queue. */
 interface Queued {
@@ -64,13 +76,16 @@ export class StrictOrders {
   readonly #clock: ManualClock;
   readonly #cluster: MemoryCluster;
   readonly #ledger: Ledger;
-  readonly #random: Prng;
+  readonly random: Prng;
   readonly #destinations: readonly WebhookDestination[];
   /** By destination: when it was perhaps loose. */
   readonly #loose = new Map<string, Exposure[]>();
   /** Destinations whose dead letters held their key for a while only. */
   readonly #heldForAWhile = new Set<string>();
   readonly #released = new Set<`${EarlyReleaseKind} ${string}`>();
+  /** The number of processes that may still be killed around writes. */
+  stepKills = 0;
+  #killUntilMs = 0;
   /** By destination and partition of the queue. Replaced by `read`. */
   #facts = new Map<string, readonly Facts[]>();
   #queued = new Map<string, ReadonlyMap<string, Queued>>();
@@ -85,7 +100,7 @@ export class StrictOrders {
     this.#clock = clock;
     this.#cluster = cluster;
     this.#ledger = ledger;
-    this.#random = random;
+    this.random = random;
     this.#destinations = destinations.filter(({ order }) => order === "strict");
     if (!this.areThere) return;
     for (const { id } of this.#destinations) cluster.createTopic(topics.order(id), 1);
@@ -100,9 +115,15 @@ export class StrictOrders {
     return this.#destinations.some((each) => each.id === id);
   }
 
-  /** Operators pause and resume destinations, and cancel and retry their deliveries. */
-  plan(forMs: number): void {
-    const random = this.#random;
+  /**
+   * Operators pause and resume destinations, and cancel and retry their deliveries.
+   *
+   * @param isRough true if processes are also killed around writes.
+   */
+  plan(forMs: number, isRough: boolean): void {
+    const { random } = this;
+    this.#killUntilMs = this.#clock.nowMs() + forMs;
+    this.stepKills = isRough && this.areThere ? random.pick([0, 1, 4]) : 0;
     for (const { id } of this.#destinations) {
       for (let count = random.pick([0, 0, 1, 3]); count > 0; count -= 1) {
         const act = random.pick(["pause", "cancel", "retry", "retry"] as const);
@@ -114,9 +135,20 @@ export class StrictOrders {
     }
   }
 
+  /** True if the process is killed now, before or after it writes these records. */
+  killsAt(records: readonly OutgoingRecord[]): boolean {
+    if (this.stepKills === 0 || this.#clock.nowMs() > this.#killUntilMs) return false;
+    const isAboutOrder = ({ topic, headers }: OutgoingRecord) =>
+      this.#destinations.some(({ id }) => topic === topics.order(id)) ||
+      headers.some(([name]) => name === PLACE_HEADER);
+    if (!records.some(isAboutOrder) || !this.random.chance(STEP_KILL)) return false;
+    this.stepKills -= 1;
+    return true;
+  }
+
   /** What a reload changes for a while. */
   changed(destination: WebhookDestination): WebhookDestination {
-    const random = this.#random;
+    const { random } = this;
     if (!this.isStrict(destination.id)) return destination;
     const { id, onDeadLetter } = destination;
     const to = random.pick(["same", "same", "loose", "other"] as const);

@@ -15,6 +15,7 @@
 import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../src/domain/dead-letter.ts";
 import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
 import type { EndpointKey } from "../../src/domain/ids.ts";
+import type { OutgoingRecord } from "../../src/domain/record.ts";
 import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
 import { headerTexts } from "../support/build/calls.ts";
 import { ManualClock } from "../support/clock/manual-clock.ts";
@@ -55,7 +56,6 @@ const BEFORE_MS = 8 * SECOND_MS;
 /** After a failure, it takes a while until all members have drained and joined again. */
 const AFTER_MS = 20 * SECOND_MS;
 
-const ORDERS_SEED = 1_000_000;
 /** In a world with a strict order, the deliveries of a user fail one after the other. */
 const STRICT_LONGER = 8;
 
@@ -91,7 +91,7 @@ export class World {
     const { clock } = this;
     this.#cluster = new MemoryCluster({ clock, random: this.#random.fork() });
     // Separate, so that worlds without a strict order stay the same.
-    const orders = createPrng(seed + ORDERS_SEED);
+    const orders = createPrng(seed + 1_000_000);
     this.#destinations = withOrders(destinations(this.#random.fork()), orders);
     this.#behaviours = someBehaviours(this.#destinations, clock.nowMs(), this.#random);
     const chance = this.#random.fork();
@@ -119,11 +119,11 @@ export class World {
 
   /** Runs the world, and returns everything that should not have happened. */
   async live(weather: Weather): Promise<string[]> {
+    this.#strict.plan(FAULTS_FOR_MS, weather === "rough");
     for (let count = this.#random.integer(1, 3); count > 0; count -= 1) this.#start();
     this.#planCalls();
     this.#planFaults(weather);
     this.#canaries.plan(FAULTS_FOR_MS);
-    this.#strict.plan(FAULTS_FOR_MS);
     await this.clock.advance(FAULTS_FOR_MS + MINUTE_MS);
     // A destination that fails nine times out of ten is on hold for hours, so retry windows start late.
     const longer = this.#strict.areThere ? STRICT_LONGER : 1;
@@ -175,9 +175,8 @@ export class World {
         found.push(...begun.map((what) => `${messageId} for ${destination.id}: ${what}`));
       }
     }
-    const { isHeld } = this.#strict;
     const recipients = this.#destinations.map(recipientOf);
-    found.push(...this.#canaries.violations(this.#ledger, recipients, isHeld));
+    found.push(...this.#canaries.violations(this.#ledger, recipients, this.#strict.isHeld));
     found.push(...this.#strict.violations());
     if (weather === "calm") found.push(...this.#outOfOrder());
     return found;
@@ -212,15 +211,26 @@ export class World {
   }
 
   #start(): void {
-    const process = new SimulatedProcess(
+    const { areThere, stepKills } = this.#strict;
+    const onStep = (records: readonly OutgoingRecord[]) => this.#step(process, records);
+    const process: SimulatedProcess = new SimulatedProcess(
       this.clock,
       this.#cluster.connect(),
       this.#endpoints,
       this.#config,
       (error) => this.#failures.push(`a stage failed: ${error.message}`),
-      this.#strict.areThere ? topics.operatorActions : null,
+      {
+        operatorActionsTopic: areThere ? topics.operatorActions : null,
+        onStep: stepKills > 0 ? onStep : undefined,
+      },
     );
     this.#processes.push(process);
+  }
+
+  #step(process: SimulatedProcess, records: readonly OutgoingRecord[]): void {
+    if (!process.isRunning || !this.#strict.killsAt(records)) return;
+    this.#kill(process);
+    this.#startAgain(this.#strict.random);
   }
 
   #planCalls(): void {
@@ -270,17 +280,23 @@ export class World {
     if (fault === "change" && process !== undefined) this.#change(process);
     if (fault === "stop" || fault === "replace") void process?.stop();
     if (fault === "replace") this.#start();
-    if (fault === "kill") {
-      process?.kill();
-      this.#expose(0);
-    }
+    if (fault === "kill") this.#kill(process);
     if (fault === "expire") {
       process?.expire();
       this.#expose(0);
     }
     if (fault === "outage") this.#outage(this.#random.integer(1, 180) * SECOND_MS);
     if (fault === "lost") this.#loseAcknowledgements(this.#random.integer(1, 60) * SECOND_MS);
-    const backMs = this.#random.integer(20, this.#random.pick([60, 1_200])) * SECOND_MS;
+    this.#startAgain(this.#random);
+  }
+
+  #kill(process: SimulatedProcess | undefined): void {
+    process?.kill();
+    this.#expose(0);
+  }
+
+  #startAgain(random: Prng): void {
+    const backMs = random.integer(20, random.pick([60, 1_200])) * SECOND_MS;
     this.clock.schedule(backMs, () => {
       if (this.#running().length === 0) this.#start();
     });
@@ -322,8 +338,7 @@ export class World {
     this.clock.schedule(goAtMs, () => {
       const process = this.#running().at(this.#random.integer(0, 2));
       if (weather === "calm") void process?.stop();
-      else process?.kill();
-      if (weather === "rough") this.#expose(0);
+      else this.#kill(process);
     });
     this.clock.schedule(20 * SECOND_MS, () => this.#cluster.delayWrites(0));
   }
