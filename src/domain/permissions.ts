@@ -55,6 +55,7 @@ const REPLAYED = [
   "deletionRequests",
   "audienceSyncs",
   "deliveries",
+  "retries",
   "delays",
   "deadLetterReplays",
   "order",
@@ -122,7 +123,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
   },
   // The permissions of `status` and `timeline`, and those for reading audiences. The role does not join a group.
   console: {
-    reads: [...LOOKED_AT, "audiences", "attempts", "operatorActions", "suppressions", "order"],
+    reads: [...LOOKED_AT, "audiences", "attempts", "operatorActions", "suppressions"],
     writes: [],
   },
 };
@@ -167,10 +168,7 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
     groups: ["replay"],
   },
   timeline: {
-    reads: [
-      ...(["calls", "deliveries", "retries", "delays", "deadLetters"] as const),
-      ...(["attempts", "suppressions", "order"] as const),
-    ],
+    reads: ["calls", "deliveries", "retries", "delays", "deadLetters", "attempts", "suppressions"],
     writes: [],
     groups: [],
   },

@@ -102,7 +102,7 @@ export class TopicReader {
   /** Users of a destination with a strict order whose deliveries wait. */
   async #waiting(id: DestinationId): Promise<readonly string[]> {
     const topic = topics.order(id);
-    const partitions = new Map<number, Facts>();
+    const partitions = new Map<string, Facts>();
     for (const { partition, first, end } of await this.#kafka.admin.offsets(topic)) {
       const signal = AbortSignal.timeout(60_000);
       const range = { topic, partition, from: first, to: end, maxBytes: STEP_MAX_BYTES, signal };
@@ -110,17 +110,17 @@ export class TopicReader {
         for (const record of records) {
           const read = readFact(record);
           if (read === null) continue;
-          const facts = partitions.get(read.partition) ?? new Facts();
-          partitions.set(read.partition, facts);
+          const facts = partitions.get(read.line) ?? new Facts();
+          partitions.set(read.line, facts);
           facts.apply(read.fact, read.isThere);
         }
       }
     }
-    return [...partitions].flatMap(([partition, facts]) =>
+    return [...partitions].flatMap(([line, facts]) =>
       [...facts.keys()].flatMap((key) => {
         const { head, waiting } = facts.known(key);
         if (head === null && waiting.length === 0) return [];
-        return `${topic}: ${key} of partition ${partition} waits for ${head}, with ${waiting.length} behind`;
+        return `${topic}: ${key} of ${line} waits for ${head}, with ${waiting.length} behind`;
       }),
     );
   }

@@ -178,7 +178,8 @@ export class StrictOrders {
       const facts = Array.from({ length: PARTITIONS }, () => new Facts());
       for (const record of this.#cluster.records(topics.order(id))) {
         const read = readFact(record);
-        if (read !== null) facts[read.partition]?.apply(read.fact, read.isThere);
+        if (read !== null)
+          facts[Number(read.line.split(":").at(-1))]?.apply(read.fact, read.isThere);
       }
       this.#facts.set(id, facts);
       const queued = new Map<string, Queued>();
@@ -286,7 +287,7 @@ export class StrictOrders {
   #isHolding(id: string, partition: number, offset: number): boolean {
     return this.#cluster.records(topics.deadLetters).some((record) => {
       const place = queuePlaceOf(record);
-      if (place?.partition !== partition || place.offset !== offset) return false;
+      if (!place?.line.endsWith(`:${partition}`) || place.offset !== offset) return false;
       const texts = headerTexts(record);
       const isCancelled = texts[DEAD_LETTER_HEADER.reason] === "cancelled";
       return texts[DELIVERY_HEADER.destination] === id && !isCancelled;

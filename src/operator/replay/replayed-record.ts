@@ -9,13 +9,14 @@
  *   is from deliver or delay, or has the reason unknown-destination
  *     its destination is not configured               refused
  *     its endpoint was removed                        refused (domain/endpoint-name.ts)
+ *     it blocks its user                              written to `retries.<destination>`, which does not wait for the queue
  *     any other                                       written to `deliveries.<destination>`
  *   came from calls, audience-syncs or
  *     deletion-requests                               written there
  *   any other                                         refused
  *
  *   written to                 headers
- *   deliveries.<destination>   the producer's own, this destination, and those of Switchyard's that identify the delivery
+ *   deliveries, retries        the producer's own, this destination, and those of Switchyard's that identify the delivery
  *                              (domain/delivery.ts, "kept by replay"). Headers of attempts, retries and the retry window are
  *                              removed: a new retry window starts with the next attempt. The place in the queue of a delivery
  *                              that blocks its user is kept (`router/order/facts.ts`): the replayed delivery is the copy for
@@ -94,9 +95,9 @@ export function cancellationOf(
   const place = queuePlaceOf(record);
   const key = orderKey(record);
   if (destination === null || place === null || key === null) return null;
-  const { partition, offset } = place;
+  const { line, offset } = place;
   const fact = { kind: "settled", key, offset } as const;
-  const outgoing = factRecord(topics.order(destination), partition, fact, messageId ?? "");
+  const outgoing = factRecord(topics.order(destination), line, fact, messageId ?? "");
   return { kind: "replay", outgoing };
 }
 
@@ -211,7 +212,8 @@ function toDestination(
     ...kept.values(),
     ...foreignHeaders(record),
   ];
-  return write(deadLetter, topics.deliveries(destination.id), headers);
+  const topic = queuePlaceOf(record) === null ? topics.deliveries : topics.retries;
+  return write(deadLetter, topic(destination.id), headers);
 }
 
 function write({ record }: DeadLetter, topic: string, headers: RecordHeaders): ReplayedRecord {

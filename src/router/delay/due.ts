@@ -10,7 +10,8 @@
  *   due, and attempted before or for one endpoint    to its destination's retry topic, or to the
  *                                                    destination's queue while that does not exist
  *   due, but never attempted                         to its destination's queue
- *   due, and its order is strict                     as if it had been attempted: it keeps its place in the queue
+ *   due, and it has a place in the queue             to its destination's retry topic: in the queue, it would wait for those
+ *                                                    that wait for it
  *
  * The due-at header of a record contains the time at which the record was scheduled, plus the delay. If this time
  * were too late, the record would block all later records, so it is limited:
@@ -100,8 +101,9 @@ export function readWaiting(
   const { attempt, endpoint } = parsed.delivery;
   if (dueAtMs === null) return invalid(`the header ${DELIVERY_HEADER.dueAt} is missing`);
   const line = topics.deliveries(destination);
-  const passes = attempt > 0 || endpoint !== null || queuePlaceOf(record) !== null;
+  const passes = attempt > 0 || endpoint !== null;
   const places = passes ? ([topics.retries(destination), line] as const) : ([line] as const);
+  const hasPlace = queuePlaceOf(record) !== null;
   const writtenMs = timestampMs > 0 ? timestampMs + CLOCKS_DIFFER_MS : nowMs;
   const latestMs = Math.min(writtenMs, nowMs) + delayMs;
   return {
@@ -112,7 +114,7 @@ export function readWaiting(
     destination,
     receivedAtMs,
     firstAttemptAtMs,
-    topics: places,
+    topics: hasPlace ? [topics.retries(destination)] : places,
   };
 }
 

@@ -10,8 +10,6 @@
  *      `operator-actions`, acknowledged           these records later only marks it as processed
  *   4  records are processed when they are taken  the same
  *
- * A record with a place in a queue is returned even if it is canceled (`partition-loop.ts`).
- *
  * In all partitions together, only one step runs at a time, so that due records are not delayed. If a step fails, it
  * is repeated a few seconds later, and `/readyz` shows the failure.
  */
@@ -24,7 +22,6 @@ import { cancelledText, isReleasedBy } from "../control/early-release.ts";
 import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
 import { releasedRecord } from "../control/operator-actions.ts";
-import { queuePlaceOf } from "../order/facts.ts";
 import { type DelayedRecord, type Due, judgeNow, needsLookup } from "./due.ts";
 import type { OwnedPartition } from "./owned-counts.ts";
 import { type ReleasedAhead, type ReleasedPlace, releasable } from "./released-ahead.ts";
@@ -196,7 +193,7 @@ async function write(
     verdict: verdictOf(earlyRelease, waiting),
   });
   const verdictOf = (by: EarlyRelease, waiting: DelayedRecord): Due["verdict"] => {
-    if (by.kind === "cancel" && queuePlaceOf(waiting.record) === null) {
+    if (by.kind === "cancel") {
       return { kind: "dead-letter", reason: "cancelled", error: cancelledText(by) };
     }
     const verdict = judgeNow(waiting, lookup);

@@ -20,7 +20,6 @@ import { cancelledText, cancelOf } from "../control/early-release.ts";
 import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { BookedPartition } from "../ledger/stage-ledger.ts";
 import { deliveryIdentity, type Outcome, talliedDelivery } from "../ledger/tallies.ts";
-import { queuePlaceOf } from "../order/facts.ts";
 import type { Fail } from "../stage/consuming-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import { type DelayedRecord, type Due, takeDue } from "./due.ts";
@@ -205,15 +204,12 @@ class WaitingPartition {
   }
 }
 
-/**
- * Turns due records that were canceled into dead letters. Those with a place in a queue are returned to the deliver stage,
- * which does it, and then lets the next delivery of the user follow.
- */
+/** Turns due records that were canceled into dead letters. */
 function cancelled(due: readonly Due[], operatorActions: OperatorActions): readonly Due[] {
   if (operatorActions.earlyReleases().length === 0) return due;
   return due.map((each) => {
     const { waiting } = each;
-    if (waiting.kind === "invalid" || queuePlaceOf(waiting.record) !== null) return each;
+    if (waiting.kind === "invalid") return each;
     const cancel = cancelOf(
       operatorActions.earlyReleasesOf(waiting.destination),
       releasable(waiting),

@@ -10,9 +10,11 @@
  *   3  rejected records become dead letters;    the same; rerouted records may then exist twice
  *      those for an unwritable topic are
  *      rerouted
- *   4  all writes are acknowledged, and the     the same, until the consumer commits
+ *   4  for dead letters whose users wait for    the same
+ *      them, facts `settled` are written
+ *   5  all writes are acknowledged, and the     the same, until the consumer commits
  *      records are processed
- *   5  the consumer commits, periodically       nothing is repeated
+ *   6  the consumer commits, periodically       nothing is repeated
  *
  * A drain waits for the sends in progress. All other records stay in their topic. Early releases take records out of
  * order, before they are due (`early-release.ts`). If a record was canceled, it becomes a dead letter in step 2 when
@@ -26,12 +28,19 @@ import { LineLimit } from "../../base/telemetry/log-rate-limit.ts";
 import type { Became, DeadLetter, DeadLettered } from "../../domain/dead-letter-records.ts";
 import { callNames } from "../../domain/delivery.ts";
 import type { DestinationId } from "../../domain/ids.ts";
-import { forwarded, type IncomingRecord, type OutgoingRecord } from "../../domain/record.ts";
+import {
+  forwarded,
+  type IncomingRecord,
+  type OutgoingRecord,
+  type RecordHeaders,
+  type WithHeaders,
+} from "../../domain/record.ts";
 import { delayMsOfTopic, type GroupNames, type TopicNames } from "../../domain/topics.ts";
 import { type TraceContext, withTrace } from "../../domain/trace-context.ts";
-import type { Consumer } from "../../kafka/port.ts";
+import type { Consumer, Producer } from "../../kafka/port.ts";
 import { NO_OPERATOR_ACTIONS } from "../control/operator-action-state.ts";
 import type { Outcome } from "../ledger/tallies.ts";
+import { factRecord, orderKey, queuePlaceOf, withoutPlace } from "../order/facts.ts";
 import { type StageConsumer, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
 import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
@@ -80,7 +89,7 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
   const running = startConsuming(deps, {
     name: "delay",
     deadLetterTopic: config.topics.deadLetters,
-    deadLetterHeadersOf: ({ headers }) => headers,
+    deadLetterHeadersOf: headersOf,
     consume: (fail) =>
       config.delays.map((delay) =>
         consumeDelayTopic(delay, deps, config, { lookup, counts, fail, operatorActions, released }),
@@ -167,7 +176,7 @@ function createWriter(
   const lateness = metrics.delayLateness.bind({ delay });
   const lines = new LineLimit(LOG_LINES_PER_SECOND);
   // Stages have written these records, so a dead letter keeps their `switchyard-*` headers, which a replay needs.
-  const writer = deadLetterWriter(deps, stage, topics.deadLetters, ({ headers }) => headers);
+  const writer = deadLetterWriter(deps, stage, topics.deadLetters, headersOf);
 
   const given = ({ record, reason, error, outgoing }: DeadLetter) => {
     const destination = destinationOf(outgoing);
@@ -198,12 +207,40 @@ function createWriter(
         return other === undefined ? [] : [[record, other] as const];
       }),
     );
-    return due.map(({ waiting, verdict }) => {
-      if (verdict.kind === "dead-letter") return `dead:${verdict.reason}` as const;
+    const outcomes = due.map(({ waiting, verdict }): Outcome => {
+      if (verdict.kind === "dead-letter") return `dead:${verdict.reason}`;
       const other = became.get(waiting.record);
       return other ?? (isRetryTopic(verdict.topic, topics) ? "returned" : "queued");
     });
+    const dead = due.filter((_, at) => outcomes[at]?.startsWith("dead:"));
+    await settle(deps.producer, topics, dead);
+    return outcomes;
   };
+}
+
+/**
+ * Writes that deliveries with a place in a queue are settled, so that their users' next ones follow. While the topic is not
+ * writable, this waits; if it does not exist, nothing waits.
+ */
+async function settle(producer: Producer, { order }: TopicNames, dead: readonly Due[]) {
+  let records = dead.flatMap(({ waiting }) => {
+    const place = queuePlaceOf(waiting.record);
+    const key = orderKey(waiting.record);
+    if (waiting.kind === "invalid" || place === null || key === null) return [];
+    const fact = { kind: "settled", key, offset: place.offset } as const;
+    return [factRecord(order(waiting.destination), place.line, fact, "")];
+  });
+  while (records.length > 0) {
+    const refused = await producer.send(records, { giveBack: true });
+    records = refused.flatMap(({ record, blocked }) => {
+      return blocked === undefined || blocked === "missing" ? [] : [record];
+    });
+  }
+}
+
+/** Nobody waits for these dead letters. */
+function headersOf({ headers }: WithHeaders): RecordHeaders {
+  return withoutPlace(headers);
 }
 
 function isRetryTopic(topic: string, { retries }: TopicNames): boolean {

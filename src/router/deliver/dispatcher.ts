@@ -75,8 +75,11 @@ export interface DispatchPorts {
   readonly writer: FollowUpWriter;
   /** Absent if nobody is suppressed. */
   readonly suppressions?: KnownSuppressions | undefined;
-  /** Resolves with false if another process may own these deliveries. Absent if that does not matter before a request. */
-  readonly mayAttempt?: ((calls: readonly Call[]) => Promise<boolean>) | undefined;
+  /**
+   * Resolves with the partitions of these deliveries that another process may own by now. Absent if that does not matter
+   * before a request.
+   */
+  readonly lost?: ((calls: readonly Call[]) => Promise<readonly OwnedPartition[]>) | undefined;
 }
 
 export interface DispatchConfig {
@@ -316,18 +319,18 @@ export class Dispatcher implements AttemptHost {
     nowMs: number,
   ): void {
     const attempt = new Attempt(this, this.#settings, calls, nowMs);
-    const { mayAttempt } = this.ports;
-    if (mayAttempt === undefined) {
+    const { lost } = this.ports;
+    if (lost === undefined) {
       const isStarted = attempt.start(endpoints, sent, nowMs);
       assert(isStarted, "no endpoint admitted a request of an attempt");
       return;
     }
-    void mayAttempt(calls).then((may) => {
-      // Another process may own the partitions, so no delivery of them starts any more.
-      if (!may) for (const { item } of calls) void item.owner.drain();
+    void lost(calls).then((owners) => {
+      // No delivery of them starts any more.
+      for (const owner of owners) void owner.drain();
       const startMs = this.ports.timer.nowMs();
       // Meanwhile, all of the endpoints may have become unavailable.
-      if (!may || !attempt.start(endpoints, sent, startMs)) attempt.abandon(startMs);
+      if (owners.length > 0 || !attempt.start(endpoints, sent, startMs)) attempt.abandon(startMs);
       this.pump();
     });
   }

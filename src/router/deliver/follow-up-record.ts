@@ -32,6 +32,7 @@ import { untilTickMs } from "../../domain/timer-tick.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import { type Producer, packRecord } from "../../kafka/port.ts";
 import type { Outcome } from "../ledger/tallies.ts";
+import { ownPlace, withoutPlace } from "../order/facts.ts";
 import type { Output, Waited } from "./decide.ts";
 
 /** Holds no reference to the replaced record, so that the replaced record does not stay in memory. */
@@ -64,7 +65,7 @@ export function replacement(
 ): Replacement {
   if (output.kind === "dead-letter") {
     const { reason, error, delivery, waited } = output;
-    const headers = [...deliveryHeaders(delivery), ...foreignHeaders(record)];
+    const headers = [...deliveryHeaders(delivery), ...ownPlace(record), ...foreignHeaders(record)];
     return deadLetter(record, reason, error, topics, nowMs, headers, waited);
   }
   const { delayMs, delivery } = output;
@@ -74,6 +75,7 @@ export function replacement(
     value: record.value,
     headers: [
       ...deliveryHeaders({ ...delivery, retryTopic: topics.retries(delivery.destination) }),
+      ...ownPlace(record),
       ...foreignHeaders(record),
     ],
   };
@@ -106,7 +108,8 @@ function smaller(
   const { key, value, headers } = outgoing;
   if (refused.kind === "retry") {
     const sentence = tooLargeFor(outgoing.topic, error);
-    return deadLetter({ ...place, key, value, headers }, "too-large", sentence, topics, nowMs);
+    const whole = { ...place, key, value, headers: withoutPlace(headers) };
+    return deadLetter(whole, "too-large", sentence, topics, nowMs);
   }
   const { reason, error: deadLetteredFor, whole = { key, value, headers } } = refused;
   const cause = { stage: "deliver", reason, error: deadLetteredFor, failedAtMs: nowMs } as const;

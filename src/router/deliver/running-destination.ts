@@ -113,7 +113,7 @@ export class RunningDestination implements AsyncDisposable {
         observer: report,
         writer: order?.writer ?? writer,
         suppressions: deps.suppressions,
-        mayAttempt: order?.mayAttempt,
+        lost: order?.lost,
       },
     );
     this.runsAs = runsAs(started);

@@ -21,8 +21,15 @@
  */
 
 import { hash } from "node:crypto";
-import type { IncomingRecord, OutgoingRecord, RecordContent } from "../../domain/record.ts";
-import { eachHeader, type WithHeaders } from "../../domain/record.ts";
+import {
+  eachHeader,
+  type IncomingRecord,
+  type OutgoingRecord,
+  type RecordContent,
+  type RecordHeader,
+  type RecordHeaders,
+  type WithHeaders,
+} from "../../domain/record.ts";
 
 export type FactKind = "wait" | "retry" | "settled";
 
@@ -39,7 +46,8 @@ export interface Fact {
 
 /** The place of a delivery in the queue. */
 export interface QueuePlace {
-  readonly partition: number;
+  /** The partition, with the ID of its topic (`lineOf`). */
+  readonly line: string;
   readonly offset: number;
 }
 
@@ -59,9 +67,9 @@ export const UNKNOWN: KnownKey = { settledTo: -1, head: null, waiting: [], last:
 
 /** The name of the header of a copy or of a dead letter that contains its place in the queue. */
 export const PLACE_HEADER = "switchyard-queue-place";
-const PLACE = /^(\d{1,9})\/(\d{1,15})$/;
+const PLACE = /^(.+)\/(\d{1,15})$/;
 const FACT = /^(wait|retry|settled)\/(\d{1,15})\/(.+)$/;
-const RECORD_KEY = /^(\d{1,9})\/(.+)$/s;
+const RECORD_KEY = /^(.+?)\/((?:wait|retry|settled)\/.+)$/s;
 /** 128 bits. */
 const KEY_CHARACTERS = 22;
 
@@ -77,13 +85,34 @@ export function queuePlaceOf(record: WithHeaders): QueuePlace | null {
   eachHeader(record, (name, bytes, start, end) => {
     if (name === PLACE_HEADER && start >= 0) text = bytes.toString("latin1", start, end);
   });
-  const [, partition, offset] = PLACE.exec(text ?? "") ?? [];
-  if (partition === undefined || offset === undefined) return null;
-  return { partition: Number(partition), offset: Number(offset) };
+  const [, line, offset] = PLACE.exec(text ?? "") ?? [];
+  if (line === undefined || offset === undefined) return null;
+  return { line, offset: Number(offset) };
 }
 
-export function placeText({ partition, offset }: QueuePlace): string {
-  return `${partition}/${offset}`;
+/** A copy or a dead letter of a delivery with this place has this header. */
+export function placeHeader({ line, offset }: QueuePlace): RecordHeader {
+  return [PLACE_HEADER, Buffer.from(`${line}/${offset}`)];
+}
+
+/** The header of a record that has one. */
+export function ownPlace(record: WithHeaders): RecordHeaders {
+  const place = queuePlaceOf(record);
+  return place === null ? [] : [placeHeader(place)];
+}
+
+export function withoutPlace(headers: RecordHeaders): RecordHeaders {
+  return headers.filter(([name]) => name !== PLACE_HEADER);
+}
+
+/**
+ * The name of a partition of the queue in facts and places. If the queue is created again, its offsets start again, so
+ * what is known of the earlier one must not apply.
+ *
+ * @param topicId empty if the brokers have no topic IDs.
+ */
+export function lineOf(topicId: string, partition: number): string {
+  return `${topicId}:${partition}`;
 }
 
 export function factName({ kind, key, offset }: Fact): string {
@@ -100,17 +129,17 @@ export function parseFact(name: string): Fact | null {
 /** @param messageId of the delivery, for people who look for it; null for a tombstone. */
 export function factRecord(
   topic: string,
-  partition: number,
+  line: string,
   fact: Fact,
   messageId: string | null,
 ): OutgoingRecord {
-  const key = Buffer.from(`${partition}/${factName(fact)}`);
+  const key = Buffer.from(`${line}/${factName(fact)}`);
   const value = messageId === null ? null : Buffer.from(JSON.stringify({ messageId }));
   return { topic, key, value, headers: [] };
 }
 
 export interface ReadFact {
-  readonly partition: number;
+  readonly line: string;
   readonly fact: Fact;
   /** False for a tombstone. */
   readonly isThere: boolean;
@@ -118,16 +147,16 @@ export interface ReadFact {
 
 /** Null if the record is not a fact. Only other programs write such records; they have no effect. */
 export function readFact({ key, value }: Pick<IncomingRecord, "key" | "value">): ReadFact | null {
-  const [, partition, name] = RECORD_KEY.exec(key?.toString() ?? "") ?? [];
+  const [, line, name] = RECORD_KEY.exec(key?.toString() ?? "") ?? [];
   const fact = name === undefined ? null : parseFact(name);
-  return fact === null ? null : { partition: Number(partition), fact, isThere: value !== null };
+  return line === undefined || fact === null ? null : { line, fact, isThere: value !== null };
 }
 
 /** The facts of one key that are in the topic, by kind. */
 export interface KeyFacts {
-  readonly wait: ReadonlySet<number>;
-  readonly retry: ReadonlySet<number>;
   /** With the times, in milliseconds, at which the facts were written. */
+  readonly wait: ReadonlyMap<number, number>;
+  readonly retry: ReadonlyMap<number, number>;
   readonly settled: ReadonlyMap<number, number>;
 }
 
@@ -142,13 +171,13 @@ export interface KeyFacts {
 function known(facts: KeyFacts): KnownKey {
   const { settledTo, head } = heads(facts);
   const from = head ?? settledTo;
-  const waiting = [...facts.wait].filter((offset) => offset > from).sort((a, b) => a - b);
+  const waiting = [...facts.wait.keys()].filter((offset) => offset > from).sort((a, b) => a - b);
   return { settledTo, head, waiting, last: Math.max(from, waiting.at(-1) ?? -1) };
 }
 
 function heads({ retry, settled }: KeyFacts): Pick<KnownKey, "settledTo" | "head"> {
   const settledTo = highest(settled.keys());
-  const retried = highest(retry);
+  const retried = highest(retry.keys());
   return { settledTo, head: retried > settledTo ? retried : null };
 }
 
@@ -158,11 +187,7 @@ function highest(offsets: Iterable<number>): number {
   return found;
 }
 
-interface OwnFacts extends KeyFacts {
-  readonly wait: Set<number>;
-  readonly retry: Set<number>;
-  readonly settled: Map<number, number>;
-}
+type OwnFacts = Readonly<Record<FactKind, Map<number, number>>>;
 
 /** The facts of one partition of the queue, as they are read from the topic. */
 export class Facts {
@@ -179,11 +204,10 @@ export class Facts {
    * @param atMs when the fact was written.
    */
   apply({ kind, key, offset }: Fact, isThere: boolean, atMs = 0): void {
-    const facts = this.#keys.get(key) ?? { wait: new Set(), retry: new Set(), settled: new Map() };
+    const facts = this.#keys.get(key) ?? { wait: new Map(), retry: new Map(), settled: new Map() };
     if (!this.#isOneEach && kind !== "wait") facts[kind].clear();
-    if (!isThere) facts[kind].delete(offset);
-    else if (kind === "settled") facts.settled.set(offset, atMs);
-    else facts[kind].add(offset);
+    if (isThere) facts[kind].set(offset, atMs);
+    else facts[kind].delete(offset);
     const isEmpty = facts.wait.size + facts.retry.size + facts.settled.size === 0;
     if (isEmpty) this.#keys.delete(key);
     else this.#keys.set(key, facts);

@@ -3,13 +3,14 @@
  *
  *   event                                   result
  *   the whole topic has been read           its facts replace those that were known; listeners get each of them
- *   a fact is written                       it applies; listeners get it
+ *   a fact is written                       it applies; the listener of its partition gets it
  *   this process has written `settled`      the same, as soon as the record is acknowledged
  *   a record is not a fact                  it has no effect
  *   the topic cannot be read                what is known stays in force; log and `/readyz` report it. Deliveries of users
  *                                           who are free continue
- *   the topic was recreated, or lost        the same: facts that were known still apply in this process. Another process
- *   records                                 that becomes the owner does not know them, so deliveries may overtake others
+ *   the topic was recreated, or lost        facts that were known still apply; the owners of partitions write them again
+ *   records                                 (`OnFact.lost`). What no process knew is lost: deliveries may be overtaken, and those
+ *                                           that waited are not attempted
  */
 
 import { asError } from "../../base/runtime/as-error.ts";
@@ -18,19 +19,25 @@ import type { IncomingRecord } from "../../domain/record.ts";
 import { type FollowDeps, FollowedTopic, type WholeReading } from "../control/follow-topic.ts";
 import { type Fact, Facts, readFact } from "./facts.ts";
 
-/** Called with facts that are not tombstones. It may get a fact more than once. */
-export type OnFact = (partition: number, fact: Fact) => void;
+/** Called by the facts of one partition of the queue. */
+export interface OnFact {
+  /** Called with facts that are not tombstones. It may get a fact more than once. */
+  fact(fact: Fact): void;
+  /** Facts that were known may not be in the topic any more. */
+  lost(): void;
+}
 
-type ByPartition = Map<number, Facts>;
+/** By the name of a partition of the queue (`lineOf`). */
+type ByLine = Map<string, Facts>;
 
 /** Starts reading immediately. */
 export class FollowedFacts implements Disposable {
   readonly #topic: string;
   readonly #log: Log;
   readonly #followed: FollowedTopic;
-  readonly #listeners = new Set<OnFact>();
+  readonly #listeners = new Map<string, OnFact>();
   /** Replaced when the whole topic has been read again. */
-  #partitions: ByPartition = new Map();
+  #lines: ByLine = new Map();
   #hasLost = false;
 
   constructor(deps: FollowDeps & { readonly log: Log }, topic: string) {
@@ -39,7 +46,7 @@ export class FollowedFacts implements Disposable {
     this.#followed = new FollowedTopic(deps, topic, {
       startReading: (hasLost) => this.#startReading(hasLost),
       take: (records) => {
-        for (const record of records) this.#apply(record, this.#partitions, true);
+        for (const record of records) this.#apply(record, this.#lines, true);
       },
       onFailed: (thrown, isLogged) => {
         const error = asError(thrown).message;
@@ -50,8 +57,8 @@ export class FollowedFacts implements Disposable {
   }
 
   /** The facts about one partition of the queue. */
-  of(partition: number): Facts {
-    return factsOf(this.#partitions, partition);
+  of(line: string): Facts {
+    return factsOf(this.#lines, line);
   }
 
   /** Resolves when the facts that exist now have been read. */
@@ -59,16 +66,18 @@ export class FollowedFacts implements Disposable {
     return this.#followed.caughtUp();
   }
 
-  /** Returns a function that ends it. */
-  onFact(listener: OnFact): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+  /** Returns a function that ends it. A partition has one listener, that of its newest owner in this process. */
+  onFact(line: string, listener: OnFact): () => void {
+    this.#listeners.set(line, listener);
+    return () => {
+      if (this.#listeners.get(line) === listener) this.#listeners.delete(line);
+    };
   }
 
   /** Call when a fact `settled` that this process has written is acknowledged. */
-  settled(partition: number, fact: Fact, nowMs: number): void {
-    this.of(partition).apply(fact, true, nowMs);
-    this.#pass(partition, fact);
+  settled(line: string, fact: Fact, nowMs: number): void {
+    this.of(line).apply(fact, true, nowMs);
+    this.#listeners.get(line)?.fact(fact);
   }
 
   healthProblems(): readonly string[] {
@@ -78,7 +87,7 @@ export class FollowedFacts implements Disposable {
     if (error !== null) problems.push(`the topic ${topic} cannot be read: ${error}`);
     if (this.#hasLost) {
       problems.push(
-        `the topic ${topic} was recreated or lost records, so the order of users whose deliveries waited is not kept when partitions move`,
+        `the topic ${topic} was recreated or lost records, so deliveries that waited on partitions without an owner are not attempted any more: replay their calls`,
       );
     }
     return problems;
@@ -93,36 +102,32 @@ export class FollowedFacts implements Disposable {
       this.#hasLost = true;
       this.#log.error({ topic: this.#topic }, "order.lost");
     }
-    const partitions: ByPartition = this.#hasLost ? this.#partitions : new Map();
+    const lines: ByLine = this.#hasLost ? this.#lines : new Map();
     return {
-      take: (record) => this.#apply(record, partitions, false),
+      take: (record) => this.#apply(record, lines, false),
       done: () => {
-        this.#partitions = partitions;
-        if (this.#listeners.size === 0) return;
-        for (const [partition, facts] of partitions) {
-          for (const fact of facts.all()) this.#pass(partition, fact);
+        this.#lines = lines;
+        for (const [line, listener] of this.#listeners) {
+          for (const fact of factsOf(lines, line).all()) listener.fact(fact);
+          if (hasLost) listener.lost();
         }
       },
     };
   }
 
-  #apply(record: IncomingRecord, partitions: ByPartition, isNew: boolean): void {
+  #apply(record: IncomingRecord, lines: ByLine, isNew: boolean): void {
     const read = readFact(record);
     if (read === null) return;
-    const { partition, fact, isThere } = read;
-    factsOf(partitions, partition).apply(fact, isThere, record.timestampMs);
-    if (isNew && isThere) this.#pass(partition, fact);
-  }
-
-  #pass(partition: number, fact: Fact): void {
-    for (const listener of this.#listeners) listener(partition, fact);
+    const { line, fact, isThere } = read;
+    factsOf(lines, line).apply(fact, isThere, record.timestampMs);
+    if (isNew && isThere) this.#listeners.get(line)?.fact(fact);
   }
 }
 
-function factsOf(partitions: ByPartition, partition: number): Facts {
-  const known = partitions.get(partition);
+function factsOf(lines: ByLine, line: string): Facts {
+  const known = lines.get(line);
   if (known !== undefined) return known;
   const facts = new Facts();
-  partitions.set(partition, facts);
+  lines.set(line, facts);
   return facts;
 }

@@ -176,9 +176,14 @@ function setAside(state: KeyState): Actions {
   return asides;
 }
 
-/** New deliveries are later than all others, which is by far the most frequent case. */
 function isWaiting({ waiting }: KeyState, offset: number): boolean {
-  return offset <= (waiting.at(-1) ?? -1) && waiting.includes(offset);
+  let [from, to] = [0, waiting.length];
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if ((waiting[middle] ?? 0) < offset) from = middle + 1;
+    else to = middle;
+  }
+  return waiting[from] === offset;
 }
 
 /** Removes and returns those up to this offset. */

@@ -68,7 +68,7 @@ const TABLE: readonly Row[] = [
   ["router/route", `${SENDING_STAGE} router/ledger router/rules`, ""],
   [
     "router/deliver",
-    `${SENDING_STAGE} router/control router/ledger router/destinations router/deliver/order`,
+    `${SENDING_STAGE} router/control router/ledger router/order router/destinations router/deliver/order`,
     "",
   ],
   ["router/deliver/order", `${STAGE} router/ledger router/order router/deliver`, ""],

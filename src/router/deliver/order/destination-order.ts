@@ -15,7 +15,7 @@
 
 import type { AttemptedDestination } from "../../../domain/destination.ts";
 import type { BlockedUsers } from "../../../domain/destination-status.ts";
-import { type IncomingRecord, partitionKey } from "../../../domain/record.ts";
+import type { IncomingRecord } from "../../../domain/record.ts";
 import type { TopicNames } from "../../../domain/topics.ts";
 import type { PartitionHandler } from "../../../kafka/port.ts";
 import type { BookedPartition } from "../../ledger/stage-ledger.ts";
@@ -23,10 +23,11 @@ import { talliedDelivery } from "../../ledger/tallies.ts";
 import {
   type Fact,
   factRecord,
+  lineOf,
   orderKey,
-  PLACE_HEADER,
-  placeText,
-  type QueuePlace,
+  placeHeader,
+  queuePlaceOf,
+  withoutPlace,
 } from "../../order/facts.ts";
 import { FollowedFacts } from "../../order/follow-facts.ts";
 import type { StageDeps } from "../../stage/running-stage.ts";
@@ -35,16 +36,21 @@ import type { Turn } from "../circuit-breaker.ts";
 import type { DestinationHold } from "../endpoint-gate.ts";
 import { deadLetter, type FollowUpWriter, type Replacement } from "../follow-up-record.ts";
 import type { Call, Ended, FinishingPartition, OwnedPartition } from "../in-flight.ts";
-import { type Copies, OrderedRetries } from "./copies.ts";
-import type { OrderHost } from "./order-host.ts";
+import { isHeldFor, type OrderHost } from "./order-host.ts";
 import { OrderedPartition } from "./ordered-partition.ts";
+import { OrderedRetries } from "./ordered-retries.ts";
 import { ReadBack } from "./read-back.ts";
 
 const HOUR_MS = 3_600_000;
 /** Half of the time for which the queue keeps its records (`../../topics/topic-plan.ts`). */
 const WAIT_MAX_MS = 84 * HOUR_MS;
 const KEEP_SETTLED_MIN_MS = HOUR_MS;
+const SWEEP_EVERY_MS = 600_000;
+const ASK_AGAIN_MS = 1_000;
+const NONE: readonly OwnedPartition[] = [];
 const BLOCKED_MAX = 100_000;
+/** Each of them is known to every process of the destination. */
+const WAITING_MAX = 1_000_000;
 
 export interface OrderConfig {
   readonly topics: TopicNames;
@@ -54,43 +60,43 @@ export interface OrderConfig {
   readonly timer: Timer;
   /** Maximum number of blocked users of a partition; 100,000 by default. */
   readonly blockedMax?: number;
-  /** Called if a fact cannot be written. */
+  /** Called if a fact cannot be written, or if the queue was created again. */
   readonly fail: (error: unknown) => void;
 }
 
 /** Counts on the partitions that this process owns. */
 export interface OrderCounts extends BlockedUsers {
-  /** True if a partition has as many blocked users as are allowed, so that no delivery of another user starts. */
+  /** True if a partition has as many of them as are allowed, so that no more deliveries are read. */
   readonly isFull: boolean;
 }
+
+type OrderDeps = Pick<StageDeps, "kafka" | "clock" | "producer" | "log" | "schemas">;
 
 export class DestinationOrder implements OrderHost, Disposable {
   readonly facts: FollowedFacts;
   readonly timer: Timer;
   readonly isStrict: boolean;
   readonly blockedMax: number;
+  readonly waitingMax = WAITING_MAX;
+  readonly waitMaxMs = WAIT_MAX_MS;
   readonly keepSettledMs: number;
   /** Writes the records that replace deliveries, with their places in the queue. */
   readonly writer: FollowUpWriter;
-  readonly #deps: Pick<StageDeps, "kafka" | "producer" | "log" | "schemas">;
+  readonly #deps: OrderDeps;
   readonly #config: OrderConfig;
   readonly #queue: string;
   readonly #topic: string;
+  readonly #stopped = new AbortController();
   /** Replaced by `update`. */
   #destination: AttemptedDestination;
-  readonly #partitions = new Set<OrderedPartition>();
-  /** By the name of the partition on which they are. */
-  readonly #copies = new Map<string, Copies>();
-  readonly busy = new Set<string>();
+  /** Null until the first partition is opened. A queue that is created again restarts the destination. */
+  #queueId: string | null = null;
   #fullSinceMs: number | null = null;
+  readonly #partitions = new Set<OrderedPartition>();
   readonly #assigned = new WeakMap<OwnedPartition, BookedPartition>();
 
-  constructor(
-    deps: Pick<StageDeps, "kafka" | "clock" | "producer" | "log" | "schemas">,
-    destination: AttemptedDestination,
-    config: OrderConfig,
-  ) {
-    const { topics, retryWindowMs, timer } = config;
+  constructor(deps: OrderDeps, destination: AttemptedDestination, config: OrderConfig) {
+    const { topics, retryWindowMs, timer, writer } = config;
     this.#topic = topics.order(destination.id);
     this.#queue = topics.deliveries(destination.id);
     this.#deps = deps;
@@ -101,13 +107,9 @@ export class DestinationOrder implements OrderHost, Disposable {
     this.blockedMax = config.blockedMax ?? BLOCKED_MAX;
     this.keepSettledMs = Math.max(KEEP_SETTLED_MIN_MS, 2 * retryWindowMs);
     this.facts = new FollowedFacts(deps, this.#topic);
-    this.writer = {
-      write: (replacements, ended) =>
-        config.writer.write(
-          replacements.map((each) => this.#placed(each)),
-          ended,
-        ),
-    };
+    const placed = (replacement: Replacement) => this.#placed(replacement);
+    this.writer = { write: (all, then) => writer.write(all.map(placed), then) };
+    this.#sweepLater();
   }
 
   get holds(): boolean {
@@ -130,31 +132,36 @@ export class DestinationOrder implements OrderHost, Disposable {
       this.#assigned.set(owned, assigned);
       return owned;
     };
-    const handler =
-      turn === "queue"
-        ? new OrderedPartition(this, assigned, opened)
-        : new OrderedRetries(this, assigned, opened);
-    this.#copies.set(partitionKey(assigned), handler.copies);
-    if (handler instanceof OrderedPartition) this.#partitions.add(handler);
-    return handler;
-  }
-
-  pumpCopies(): void {
-    for (const copies of this.#copies.values()) copies.pump();
+    const known = this.facts.caughtUp();
+    if (turn === "retry") return after(known, new OrderedRetries(this, assigned, opened));
+    const partition = new OrderedPartition(this, assigned, opened);
+    this.#partitions.add(partition);
+    const isOpen = known.then(async () => {
+      this.#queueId = await this.#currentQueueId();
+      partition.open(lineOf(this.#queueId, assigned.partition));
+    });
+    return after(isOpen, partition, () => {
+      if (assigned.topicId() === this.#queueId) return true;
+      this.#config.fail(new Error(`the topic ${this.#queue} was created again`));
+      return false;
+    });
   }
 
   left(partition: OrderedPartition): void {
     this.#partitions.delete(partition);
   }
 
-  /** Resolves with true if no other process can own the partitions of these deliveries yet. */
-  readonly mayAttempt = async (calls: readonly Call[]): Promise<boolean> => {
+  /** Returns the owners of these deliveries whose partitions another process may own by now. */
+  readonly lost = async (calls: readonly Call[]): Promise<readonly OwnedPartition[]> => {
     const isOurs = (owner: OwnedPartition) => this.#assigned.get(owner)?.isOurs() ?? true;
     const [call] = calls;
     // Without batches, this is called for each delivery.
-    if (call !== undefined && calls.length === 1) return isOurs(call.item.owner);
-    const owners = new Set(calls.map(({ item }) => item.owner));
-    return (await Promise.all([...owners].map(isOurs))).every((each) => each);
+    if (call !== undefined && calls.length === 1) {
+      return (await isOurs(call.item.owner)) ? NONE : [call.item.owner];
+    }
+    const owners = [...new Set(calls.map(({ item }) => item.owner))];
+    const areOurs = await Promise.all(owners.map(isOurs));
+    return owners.filter((_, at) => areOurs[at] === false);
   };
 
   /** Null while deliveries of all users may start. It begins when this is first called. */
@@ -175,12 +182,13 @@ export class DestinationOrder implements OrderHost, Disposable {
   }
 
   healthProblems(): readonly string[] {
-    const bound = `as many as ${this.blockedMax} users of a partition wait, so no delivery of another user starts`;
+    const counts = [this.blockedMax, this.waitingMax].map((each) => each.toLocaleString("en"));
+    const bound = `as many users or deliveries of a partition wait as are allowed (${counts.join(" and ")}), so no more are read`;
     return [...this.facts.healthProblems(), ...(this.counts().isFull ? [bound] : [])];
   }
 
-  async write(partition: number, fact: Fact, messageId: string | null): Promise<boolean> {
-    const record = factRecord(this.#topic, partition, fact, messageId);
+  async write(line: string, fact: Fact, messageId: string | null): Promise<boolean> {
+    const record = factRecord(this.#topic, line, fact, messageId);
     try {
       const [refused] = await this.#deps.producer.send([record]);
       if (refused !== undefined)
@@ -189,9 +197,8 @@ export class DestinationOrder implements OrderHost, Disposable {
       this.#config.fail(error);
       return false;
     }
-    if (fact.kind === "settled" && messageId !== null) {
-      this.facts.settled(partition, fact, this.timer.nowMs());
-    }
+    if (fact.kind === "settled" && messageId !== null)
+      this.facts.settled(line, fact, this.timer.nowMs());
     return true;
   }
 
@@ -199,41 +206,83 @@ export class DestinationOrder implements OrderHost, Disposable {
     return new ReadBack({ ...this.#deps, timer: this.timer }, this.#queue, partition, signal);
   }
 
-  isTooOld({ timestampMs }: IncomingRecord): boolean {
-    return this.timer.nowMs() - timestampMs > WAIT_MAX_MS;
-  }
-
-  expire(record: IncomingRecord): Promise<readonly Ended[]> {
+  expire(record: IncomingRecord): Promise<readonly Ended[] | null> {
     const { writer, topics, timer } = this.#config;
     const hours = WAIT_MAX_MS / HOUR_MS;
     const error = `not attempted within ${hours} h, because it waited behind earlier deliveries of its user`;
     const replacement = deadLetter(record, "expired", error, topics, timer.nowMs());
     const of = talliedDelivery(record);
     return new Promise((resolve) => {
-      writer.write([replacement], (outcomes) => {
-        // Nothing is written after the producer was closed.
-        if (outcomes !== null) resolve(outcomes.map((outcome) => ({ outcome, of })));
-      });
+      writer.write([replacement], (outcomes) =>
+        resolve(outcomes?.map((outcome) => ({ outcome, of })) ?? null),
+      );
     });
   }
 
   [Symbol.dispose](): void {
+    this.#stopped.abort();
     this.facts[Symbol.dispose]();
   }
 
-  #placed(replacement: Replacement): Replacement {
-    const { kind, outgoing } = replacement;
-    const place = this.#placeOf(replacement);
-    if (place === null || orderKey(outgoing) === null) return replacement;
-    const isNamed = kind === "retry" || (this.holds && replacement.reason !== "cancelled");
-    const headers = outgoing.headers.filter(([name]) => name !== PLACE_HEADER);
-    if (isNamed) headers.push([PLACE_HEADER, Buffer.from(placeText(place))]);
-    return { ...replacement, outgoing: { ...outgoing, headers } };
+  /** Asks until the brokers respond. */
+  async #currentQueueId(): Promise<string> {
+    const { kafka, clock } = this.#deps;
+    const { signal } = this.#stopped;
+    for (;;) {
+      try {
+        return (await kafka.admin.topicIds([this.#queue])).get(this.#queue) ?? "";
+      } catch {
+        await clock.sleep(ASK_AGAIN_MS, signal).catch(() => undefined);
+        if (signal.aborted) return "";
+      }
+    }
   }
 
-  #placeOf({ place: { topic, partition, offset } }: Replacement): QueuePlace | null {
-    const place = this.#copies.get(partitionKey({ topic, partition }))?.placeOf(offset) ?? null;
-    if (place !== null || topic !== this.#queue || !this.isStrict) return place;
-    return { partition, offset };
+  /** A copy names its place in the queue, and so does a dead letter for which its user waits. */
+  #placed(replacement: Replacement): Replacement {
+    const { kind, outgoing } = replacement;
+    const { topic, partition, offset } = replacement.place;
+    const isNamed =
+      this.isStrict && (kind === "retry" || (this.holds && isHeldFor(replacement.reason)));
+    const place =
+      topic === this.#queue
+        ? { line: lineOf(this.#queueId ?? "", partition), offset }
+        : queuePlaceOf(outgoing);
+    const headers = withoutPlace(outgoing.headers);
+    const hasPlace = isNamed && place !== null && orderKey(outgoing) !== null;
+    const named = hasPlace ? [...headers, placeHeader(place)] : headers;
+    return { ...replacement, outgoing: { ...outgoing, headers: named } };
   }
+
+  #sweepLater(): void {
+    this.timer.after(SWEEP_EVERY_MS, () => {
+      for (const partition of this.#partitions) void partition.sweep();
+      this.#sweepLater();
+    });
+  }
+}
+
+/**
+ * Keeps records until their handler may take them.
+ *
+ * @param isValid called before each `take`; records are not passed on if it returns false.
+ */
+function after(
+  ready: Promise<void>,
+  handler: PartitionHandler,
+  isValid: () => boolean = () => true,
+): PartitionHandler {
+  let early: IncomingRecord[] | null = [];
+  const take = (records: readonly IncomingRecord[]) => {
+    if (records.length > 0 && isValid()) handler.take(records);
+  };
+  void ready.then(() => {
+    const records = early ?? [];
+    early = null;
+    take(records);
+  });
+  return {
+    take: (records) => (early === null ? take(records) : void early.push(...records)),
+    drain: () => handler.drain(),
+  };
 }

@@ -1,39 +1,62 @@
-/** What the owners of partitions need of their destination. */
+/** What the owners of partitions need of their destination, and how they judge what became of a delivery. */
 
 import type { IncomingRecord } from "../../../domain/record.ts";
 import type { Fact } from "../../order/facts.ts";
 import type { FollowedFacts } from "../../order/follow-facts.ts";
+import type { Result } from "../../order/key-order.ts";
 import type { Timer } from "../attempt.ts";
 import type { Ended } from "../in-flight.ts";
 import type { ReadBack } from "./read-back.ts";
 
 export interface OrderHost {
-  readonly facts: Pick<FollowedFacts, "of" | "caughtUp" | "onFact">;
-  readonly timer: Timer;
+  readonly facts: Pick<FollowedFacts, "of" | "onFact">;
+  readonly timer: Pick<Timer, "nowMs">;
   /** False if the destination was strict, and is loose now. */
   readonly isStrict: boolean;
   /** True if dead letters hold their key. */
   readonly holds: boolean;
-  /** Maximum number of blocked keys of a partition. */
+  /** Maximum number of blocked users, and of deliveries that wait, of each partition. */
   readonly blockedMax: number;
+  readonly waitingMax: number;
+  /** A delivery that waits has to end after this time, because its record will be deleted. */
+  readonly waitMaxMs: number;
   /** How long facts `settled` are kept: for longer than any copy, and longer than writes can be late. */
   readonly keepSettledMs: number;
-  /** The keys of copies in progress in this process, with the partitions of the queue. */
-  readonly busy: Set<string>;
-  /** Starts the copies that may start. */
-  pumpCopies(): void;
   /**
    * Resolves when the fact is acknowledged; with false when that has become impossible, because the process stops.
    *
    * @param messageId null removes the fact.
    */
-  write(partition: number, fact: Fact, messageId: string | null): Promise<boolean>;
+  write(line: string, fact: Fact, messageId: string | null): Promise<boolean>;
   /** @param signal ends reading. */
   readBack(partition: number, signal: AbortSignal): ReadBack;
-  /** True if a delivery that waits has to end before its record is deleted. */
-  isTooOld(record: IncomingRecord): boolean;
-  /** Writes a dead letter for a delivery that is too old, and returns what became of it. */
-  expire(record: IncomingRecord): Promise<readonly Ended[]>;
-  /** Called when a partition has been drained. */
+  /** Writes a dead letter for a delivery that is too old. Resolves with what became of it; null as for `write`. */
+  expire(record: IncomingRecord): Promise<readonly Ended[] | null>;
+  /** Called when a partition of the queue has been drained. */
   left(partition: object): void;
+}
+
+/** Dead letters with these reasons do not hold their key: an operator wanted it, or nothing can be sent. */
+const HOLDS_NOBODY: readonly string[] = ["dead:cancelled", "dead:too-large"];
+
+/**
+ *   became                                  the result
+ *   a copy                                  failed; if the destination is loose now, as for a dead letter
+ *   a dead letter that holds its key        held
+ *   another dead letter                     rejected
+ *   anything else                           accepted
+ */
+export function resultOf(
+  endings: readonly Ended[],
+  { isStrict, holds }: Pick<OrderHost, "isStrict" | "holds">,
+): Result {
+  if (endings.some(({ outcome }) => outcome === "retry")) return isStrict ? "failed" : "rejected";
+  const dead = endings.find(({ outcome }) => outcome.startsWith("dead:"));
+  if (dead === undefined) return "accepted";
+  return holds && !HOLDS_NOBODY.includes(dead.outcome) ? "held" : "rejected";
+}
+
+/** True if a dead letter with this reason gets its place in the queue, because its user waits for it. */
+export function isHeldFor(reason: string): boolean {
+  return !HOLDS_NOBODY.includes(`dead:${reason}`);
 }

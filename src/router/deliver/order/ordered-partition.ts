@@ -7,7 +7,7 @@
  *
  *   action   step                              if the process crashes after it
  *   aside    1 fact `wait`                     it is read again, and its fact shows that it waits
- *            2 finish                          the next owner begins with its fact
+ *            2 finish                          the next owner starts with its fact
  *   attempt  1 read it back, if it has a       nothing
  *              fact
  *            2 request                         it is attempted again: by the fact `wait`, or because it is read again
@@ -30,12 +30,13 @@
  *
  *   a delivery                               then
  *   has no key                               is passed on at once
- *   is a copy that was returned to the       is attempted as on the retry topic (`copies.ts`)
- *   queue
- *   of a free key, and the bound of blocked  waits in memory until a key is free; nothing is fetched meanwhile
- *   keys is reached
+ *   is read again, and has a fact or is      is processed
+ *   settled
+ *   arrives when a bound is reached          waits in memory, unread, until fewer users and deliveries wait; after a few
+ *                                            hundred records, no more are fetched
  *   that waits is not in the queue any more  is lost: an error is logged, and the next one follows
- *   has waited for longer than `waitMaxMs`   becomes a dead letter before it is deleted from the queue
+ *   has waited for longer than `waitMaxMs`   becomes a dead letter when it is its turn. A dead letter holds its key no longer
+ *                                            than that, because the records that wait would be deleted
  *
  *   the destination is loose now             then
  *   a delivery of a free key                 is passed on at once
@@ -44,10 +45,11 @@
  *   fails
  */
 
+import { InFlightCount } from "../../../base/runtime/in-flight-set.ts";
 import type { IncomingRecord } from "../../../domain/record.ts";
 import type { PartitionHandler } from "../../../kafka/port.ts";
 import type { BookedPartition } from "../../ledger/stage-ledger.ts";
-import { type TalliedDelivery, talliedDelivery } from "../../ledger/tallies.ts";
+import { type Outcome, type TalliedDelivery, talliedDelivery } from "../../ledger/tallies.ts";
 import { type Fact, type FactKind, orderKey, UNKNOWN } from "../../order/facts.ts";
 import {
   type Action,
@@ -57,69 +59,67 @@ import {
   isBlocked,
   isFree,
   type KeyState,
-  type Result,
   read,
   restored,
   settled,
   written,
 } from "../../order/key-order.ts";
 import { type Ended, type FinishingPartition, tally } from "../in-flight.ts";
-import { Copies } from "./copies.ts";
-import { InProgress } from "./in-progress.ts";
-import type { OrderHost } from "./order-host.ts";
+import { type OrderHost, resultOf } from "./order-host.ts";
 import type { ReadBack } from "./read-back.ts";
 
 /** Maximum number of deliveries that were read back and are in memory. */
 const READ_BACK_MAX = 64;
-const SWEEP_EVERY_MS = 600_000;
 /** Tombstones that are written at a time. */
 const SWEEP_PIECE = 1_000;
 
 /** A delivery that is not processed, or that was read back. */
 interface Item {
   readonly key: string;
-  readonly isAside: boolean;
+  readonly isReadBack: boolean;
   readonly delivery: TalliedDelivery;
-  /** Null from the time when the dispatcher has it. */
-  record: IncomingRecord | null;
   /** What became of it; null before that. */
   ended: readonly Ended[] | null;
 }
 
-interface Ready {
+interface Turn {
   readonly key: string;
-  readonly action: Action;
+  readonly offset: number;
 }
 
 type Decide = (state: KeyState) => readonly Action[];
 
 export class OrderedPartition implements PartitionHandler {
+  /** The number of keys with deliveries that are retried or wait. Only this class changes it. */
+  blocked = 0;
+  /** The number of deliveries that wait in the queue. Only this class changes it. */
+  waiting = 0;
   readonly #host: OrderHost;
   readonly #assigned: BookedPartition;
   readonly #inner: PartitionHandler;
-  /** Copies that were returned to the queue. */
-  readonly copies: Copies;
-  readonly #work = new InProgress();
-  /** The keys that are not free, and those whose restored states are still needed. */
+  readonly #draining = new AbortController();
+  readonly #readBack: ReadBack;
+  readonly #work = new InFlightCount();
+  /** The keys that are not free, and those whose states are needed until what they know is read. */
   readonly #states = new Map<string, KeyState>();
-  /** Free keys whose states are needed until the partition has been read up to their facts. */
+  /** Free keys in `#states`. */
   readonly #lingering = new Set<string>();
   /** By offset. */
   readonly #items = new Map<number, Item>();
-  /** Facts that this owner did not know, of deliveries that are not processed. */
+  /** Records of deliveries that wait in memory, by offset. */
+  readonly #records = new Map<number, IncomingRecord>();
+  /** Records that were not read, because a bound is reached. */
+  #unread: IncomingRecord[] = [];
+  /** Facts that this owner did not know. */
   #unsure: Fact[] = [];
-  /** Attempts that may start. */
-  #ready: Ready[] = [];
-  /** The offset after the last record that was taken. */
+  /** Deliveries whose turn it is: those to read back, and those in memory. */
+  readonly #asides = new Set<Turn>();
+  #ready: IncomingRecord[] = [];
+  /** The offset after the last record that was read. */
   #next = 0;
-  #readBack = 0;
-  #blocked = 0;
-  #waiting = 0;
-  /** Records that arrived before the facts were read; null afterwards. */
-  #early: IncomingRecord[] | null = [];
-  readonly #draining = new AbortController();
-  readonly #waitingRecords: ReadBack;
-  readonly #endListening: () => void;
+  #inMemory = 0;
+  #line = "";
+  #endListening: () => void = () => undefined;
 
   /** @param open opens the dispatcher's part of the partition. */
   constructor(
@@ -129,119 +129,113 @@ export class OrderedPartition implements PartitionHandler {
   ) {
     this.#host = host;
     this.#assigned = assigned;
+    this.#readBack = host.readBack(assigned.partition, this.#draining.signal);
     this.#inner = open({ finish: (...args) => this.#ended(...args) });
-    this.#waitingRecords = host.readBack(assigned.partition, this.#draining.signal);
-    this.copies = new Copies(host, assigned, "in", (records) => this.#inner.take(records));
-    this.#endListening = host.facts.onFact((partition, fact) => {
-      if (partition === assigned.partition) this.#known(fact);
-    });
-    void host.facts.caughtUp().then(() => this.#open());
-    this.#sweepLater();
   }
 
-  /** The number of keys with deliveries that are retried or wait. */
-  get blocked(): number {
-    return this.#blocked;
-  }
-
-  /** The number of deliveries that wait in the queue. */
-  get waiting(): number {
-    return this.#waiting;
-  }
-
-  /** True if deliveries of free keys must not start. */
+  /** True if no more deliveries are read. */
   get isFull(): boolean {
-    return this.#host.isStrict && this.#blocked >= this.#host.blockedMax;
+    const { blockedMax, waitingMax } = this.#host;
+    return this.blocked >= blockedMax || this.waiting >= waitingMax;
   }
 
-  take(records: readonly IncomingRecord[]): void {
-    if (this.#early !== null) {
-      this.#early.push(...records);
-      return;
-    }
-    for (const record of records) if (!this.copies.take(record)) this.#read(record);
-    this.#next = Math.max(this.#next, (records.at(-1)?.offset ?? -1) + 1);
-    this.#dropStates();
-    this.#removeLate();
-    this.#pump();
-    this.copies.pump();
-  }
-
-  async drain(): Promise<void> {
-    this.#draining.abort();
-    this.#endListening();
-    await this.copies.drain(() => this.#inner.drain());
-    await this.#work.ended();
-    this.#host.left(this);
-  }
-
-  get #isDraining(): boolean {
-    return this.#draining.signal.aborted;
-  }
-
-  #open(): void {
-    const early = this.#early ?? [];
-    this.#early = null;
+  /** Call once, before `take`, when the facts that exist now have been read. @param line see `lineOf`. */
+  open(line: string): void {
     if (this.#isDraining) return;
-    const facts = this.#host.facts.of(this.#assigned.partition);
+    this.#line = line;
+    const facts = this.#host.facts.of(line);
     const keys = [...facts.keys()];
     for (const key of keys) {
       const state = restored(facts.known(key));
       this.#states.set(key, state);
       this.#count(state, 1);
     }
+    this.#endListening = this.#host.facts.onFact(line, {
+      fact: (fact) => this.#known(fact),
+      lost: () => this.#writeAgain(),
+    });
     for (const key of keys) this.#decide(key, begun);
-    this.take(early);
+    this.#pump();
+  }
+
+  take(records: readonly IncomingRecord[]): void {
+    this.#unread.push(...records);
+    this.#pump();
+  }
+
+  async drain(): Promise<void> {
+    this.#draining.abort();
+    this.#endListening();
+    await this.#inner.drain();
+    await this.#work.ended();
+    this.#host.left(this);
+  }
+
+  /** Removes the facts to which nothing can refer any more, and ends holds that last too long. */
+  async sweep(): Promise<void> {
+    const facts = this.#host.facts.of(this.#line);
+    const nowMs = this.#host.timer.nowMs();
+    const old = [...facts.settledBefore(nowMs - this.#host.keepSettledMs)];
+    for (let at = 0; at < old.length && !this.#isDraining; at += SWEEP_PIECE) {
+      const piece = old.slice(at, at + SWEEP_PIECE);
+      await Promise.all(piece.map((fact) => this.#host.write(this.#line, fact, null)));
+    }
+    // A delivery that is retried has a younger fact.
+    const tooLongMs = Math.max(this.#host.waitMaxMs, this.#host.keepSettledMs);
+    for (const [key, { head }] of this.#states) {
+      const heldSinceMs = (head !== null && facts.of(key)?.retry.get(head)) || nowMs;
+      if (head === null || nowMs - heldSinceMs <= tooLongMs || this.#isDraining) continue;
+      await this.#host.write(this.#line, { kind: "settled", key, offset: head }, "");
+    }
+  }
+
+  get #isDraining(): boolean {
+    return this.#draining.signal.aborted;
   }
 
   #read(record: IncomingRecord): void {
+    const { offset } = record;
     const key = orderKey(record);
-    this.#next = record.offset + 1;
-    if (key === null || !(this.#host.isStrict || this.#states.has(key))) {
-      this.#inner.take([record]);
-      return;
+    this.#next = offset + 1;
+    const known = this.#items.get(offset);
+    if (known !== undefined) {
+      // It was read back before it was read from the queue again.
+      this.#tally(known.delivery, "in", [{ outcome: "wait", of: known.delivery }]);
+      this.#assigned.finish(offset);
+    } else if (key === null || !(this.#host.isStrict || this.#states.has(key))) {
+      this.#ready.push(record);
+    } else {
+      const delivery = talliedDelivery(record);
+      this.#items.set(offset, { key, isReadBack: false, delivery, ended: null });
+      this.#records.set(offset, record);
+      this.#decide(key, (state) => read(state, offset));
     }
-    const delivery = talliedDelivery(record);
-    this.#items.set(record.offset, { key, isAside: false, delivery, record, ended: null });
-    this.#decide(key, (state) => read(state, record.offset));
   }
 
   /** The dispatcher has ended a delivery: it is accepted, or what replaces it is written. */
   #ended(offset: number, delivery: TalliedDelivery, endings: readonly Ended[]): void {
-    if (this.copies.ended(offset, delivery, endings)) return;
     const item = this.#items.get(offset);
     if (item === undefined) {
-      const { book } = this.#assigned;
-      if (book !== undefined) tally(book, delivery, "in", endings);
+      this.#tally(delivery, "in", endings);
       this.#assigned.finish(offset);
       return;
     }
     item.ended = endings;
-    this.#decide(item.key, (state) => ended(state, this.#resultOf(endings)));
+    this.#decide(item.key, (state) => ended(state, resultOf(endings, this.#host)));
     this.#pump();
-  }
-
-  #resultOf(endings: readonly Ended[]): Result {
-    const { isStrict, holds } = this.#host;
-    if (endings.some(({ outcome }) => outcome === "retry")) return isStrict ? "failed" : "rejected";
-    if (!endings.some(({ outcome }) => outcome.startsWith("dead:"))) return "accepted";
-    return holds && !endings.some(({ outcome }) => outcome === "dead:cancelled")
-      ? "held"
-      : "rejected";
   }
 
   #known(fact: Fact): void {
-    if (this.#early !== null || this.#isDraining) return;
+    if (this.#isDraining) return;
     const { kind, key, offset } = fact;
     if (kind !== "settled") {
+      if (this.#host.facts.of(this.#line).isSettled(key, offset)) return;
       this.#unsure.push(fact);
-      this.#removeLate();
-      return;
+      if (this.#unsure.length === 1) this.#run(async () => this.#removeLate());
+    } else if (this.#states.has(key) || offset >= this.#next) {
+      this.#decide(key, (state) => settled(state, offset));
+      this.#pump();
     }
-    // Most facts are those that this owner has written.
-    if (this.#states.has(key)) this.#decide(key, (state) => settled(state, offset));
-    else if (offset >= this.#next) this.#decide(key, (state) => settled(state, offset));
-    this.#pump();
   }
 
   #decide(key: string, decide: Decide): void {
@@ -250,149 +244,157 @@ export class OrderedPartition implements PartitionHandler {
     this.#count(state, -1);
     const actions = decide(state);
     this.#count(state, 1);
-    for (const action of actions) {
-      if (action.kind === "attempt") this.#ready.push({ key, action });
-      else this.#act(key, action);
-    }
-    if (isFree(state) && !this.#drop(key, state)) this.#lingering.add(key);
+    for (const action of actions) this.#act(key, state, action);
+    if (isFree(state)) this.#drop(key, state);
   }
 
   #count(state: KeyState, by: 1 | -1): void {
-    if (isBlocked(state)) this.#blocked += by;
-    this.#waiting += by * state.waiting.length;
+    if (isBlocked(state)) this.blocked += by;
+    this.waiting += by * state.waiting.length;
   }
 
   /** A free key needs a state only while deliveries may be read again that it knows to be settled. */
-  #drop(key: string, { last, settledTo }: KeyState): boolean {
-    return Math.max(last, settledTo) < this.#next && this.#states.delete(key);
-  }
-
-  #dropStates(): void {
-    for (const key of this.#lingering) {
-      const state = this.#states.get(key);
-      const isNeeded = state !== undefined && isFree(state) && !this.#drop(key, state);
-      if (!isNeeded) this.#lingering.delete(key);
+  #drop(key: string, state: KeyState): void {
+    const isNeeded = Math.max(state.last, state.settledTo) >= this.#next;
+    if (isNeeded) this.#lingering.add(key);
+    else {
+      this.#lingering.delete(key);
+      this.#states.delete(key);
     }
   }
 
   /** Removes facts of former owners that arrived late: their deliveries are settled. */
   #removeLate(): void {
     const unsure = this.#unsure;
-    if (unsure.length === 0) return;
     this.#unsure = [];
     for (const fact of unsure) {
       const { key, offset } = fact;
       const state = this.#states.get(key);
       if (state !== undefined && hasFact(state, offset)) continue;
       if (offset >= this.#next || this.#items.has(offset)) this.#unsure.push(fact);
-      else this.#work.run(() => this.#host.write(this.#assigned.partition, fact, null));
+      else this.#run(() => this.#host.write(this.#line, fact, null));
     }
   }
 
-  /** Starts what may start. */
+  /** Reads what may be read, and starts what may start. */
   #pump(): void {
-    if (this.#isDraining || this.#ready.length === 0) return;
-    const ready = this.#ready;
-    this.#ready = [];
-    const records: IncomingRecord[] = [];
-    for (const each of ready) {
-      const { offset, isAside } = each.action;
-      const item = this.#items.get(offset);
-      if (!this.#mayStart(each)) this.#ready.push(each);
-      else if (isAside) this.#startAside(each.key, offset);
-      else if (item?.record != null) {
-        records.push(item.record);
-        item.record = null;
+    if (this.#isDraining) return;
+    if (this.#unread.length > 0) {
+      let count = 0;
+      for (const record of this.#unread) {
+        if (this.isFull) break;
+        this.#read(record);
+        count += 1;
       }
+      this.#unread = this.#unread.slice(count);
+      for (const key of this.#lingering) {
+        const state = this.#states.get(key);
+        if (state !== undefined && isFree(state)) this.#drop(key, state);
+        else this.#lingering.delete(key);
+      }
+      if (this.#unsure.length > 0) this.#removeLate();
     }
-    if (records.length > 0) this.#inner.take(records);
-    this.#dropStates();
+    for (const turn of this.#asides) {
+      if (this.#inMemory >= READ_BACK_MAX) break;
+      this.#asides.delete(turn);
+      this.#startAside(turn);
+    }
+    if (this.#ready.length > 0) this.#inner.take(this.#ready.splice(0));
   }
 
-  #mayStart({ key, action }: Ready): boolean {
-    if (action.isAside) return this.#readBack < READ_BACK_MAX;
-    const state = this.#states.get(key);
-    return !this.isFull || (state !== undefined && isBlocked(state));
-  }
-
-  #startAside(key: string, offset: number): void {
-    this.#readBack += 1;
-    this.#work.run(async () => {
-      const record = await this.#waitingRecords.read(offset, this.#next);
+  #startAside({ key, offset }: Turn): void {
+    this.#inMemory += 1;
+    this.#run(async () => {
+      const record = await this.#readBack.read(offset, this.#next);
       if (this.#isDraining) return;
-      if (record === null || this.#host.isTooOld(record)) {
-        const endings = record === null ? null : await this.#host.expire(record);
-        const delivery = talliedDelivery(record ?? { headers: [] });
-        this.#items.set(offset, { key, isAside: true, delivery, record: null, ended: endings });
-        this.#decide(key, (state) => ended(state, "rejected"));
-      } else {
-        const delivery = talliedDelivery(record);
-        this.#items.set(offset, { key, isAside: true, delivery, record: null, ended: null });
-        this.#inner.take([record]);
-      }
+      const delivery = talliedDelivery(record ?? { headers: [] });
+      const item: Item = { key, isReadBack: true, delivery, ended: null };
+      this.#items.set(offset, item);
+      const isSettled = offset <= (this.#states.get(key)?.settledTo ?? -1);
+      if (isSettled || record === null) {
+        this.#decide(key, (state) => ended(state, isSettled ? "accepted" : "rejected"));
+      } else if (this.#isTooOld(record)) {
+        item.ended = await this.#host.expire(record);
+        if (item.ended !== null) this.#decide(key, (state) => ended(state, "rejected"));
+      } else this.#ready.push(record);
       this.#pump();
     });
   }
 
+  #isTooOld({ timestampMs }: IncomingRecord): boolean {
+    return timestampMs > 0 && this.#host.timer.nowMs() - timestampMs > this.#host.waitMaxMs;
+  }
+
   /** Carries out an action, step by step. */
-  #act(key: string, { kind, offset, isAside }: Action): void {
+  #act(key: string, state: KeyState, { kind, offset, isAside }: Action): void {
     const fact = (factKind: FactKind): Fact => ({ kind: factKind, key, offset });
-    const { partition } = this.#assigned;
-    const item = this.#items.get(offset);
-    const messageId = item?.delivery.messageId ?? "";
-    const forget = () => this.#host.write(partition, fact("wait"), null);
-    if (kind === "finish") this.#finish(offset, item);
-    else if (kind === "forget") {
-      this.#finish(offset, item);
-      this.#work.run(forget);
-    } else if (kind === "aside") {
-      this.#work.run(async () => {
-        if (!(await this.#host.write(partition, fact("wait"), messageId))) return;
-        if (item !== undefined) item.ended = [{ outcome: "wait", of: item.delivery }];
-        this.#finish(offset, item);
-        this.#removeLate();
-      });
-    } else {
-      this.#work.run(async () => {
-        const second = fact(kind === "bury" ? "settled" : "retry");
-        if (!(await this.#host.write(partition, second, messageId))) return;
-        this.#finish(offset, item);
-        this.#decide(key, written);
-        this.#pump();
-        if (isAside) await forget();
-      });
+    const messageId = this.#items.get(offset)?.delivery.messageId ?? "";
+    const forget = () => this.#host.write(this.#line, fact("wait"), null);
+    switch (kind) {
+      case "attempt":
+        this.#attempt(key, offset, isAside);
+        return;
+      case "finish":
+        this.#finish(offset, hasFact(state, offset) ? "wait" : "skipped:settled");
+        return;
+      case "forget":
+        this.#finish(offset);
+        this.#run(forget);
+        return;
+      case "aside":
+        this.#records.delete(offset);
+        this.#run(async () => {
+          if (!(await this.#host.write(this.#line, fact("wait"), messageId))) return;
+          this.#finish(offset, "wait");
+        });
+        return;
+      default:
+        this.#run(async () => {
+          const second = fact(kind === "bury" ? "settled" : "retry");
+          if (!(await this.#host.write(this.#line, second, messageId))) return;
+          this.#finish(offset);
+          this.#decide(key, written);
+          this.#pump();
+          if (isAside) await forget();
+        });
     }
   }
 
-  /** Also counts it. A delivery that was read back is processed already. */
-  #finish(offset: number, item: Item | undefined): void {
+  #attempt(key: string, offset: number, isAside: boolean): void {
+    const record = this.#records.get(offset);
+    this.#records.delete(offset);
+    if (isAside) this.#asides.add({ key, offset });
+    else if (record !== undefined) this.#ready.push(record);
+  }
+
+  /** Also counts it. @param otherwise what became of it, if it was not attempted. */
+  #finish(offset: number, otherwise: Outcome = "skipped:settled"): void {
+    const item = this.#items.get(offset);
     if (item === undefined) return;
-    const { book } = this.#assigned;
-    const { isAside, delivery, ended: endings } = item;
-    const settledBefore = [{ outcome: "skipped:settled", of: delivery }] as const;
-    if (book !== undefined)
-      tally(book, delivery, isAside ? "in:wait" : "in", endings ?? settledBefore);
+    const { isReadBack, delivery } = item;
     this.#items.delete(offset);
-    if (isAside) this.#readBack -= 1;
+    this.#records.delete(offset);
+    const endings = item.ended ?? [{ outcome: otherwise, of: delivery }];
+    this.#tally(delivery, isReadBack ? "in:wait" : "in", endings);
+    if (isReadBack) this.#inMemory -= 1;
     else this.#assigned.finish(offset);
   }
 
-  #sweepLater(): void {
-    this.#host.timer.after(SWEEP_EVERY_MS, () => {
-      if (this.#isDraining) return;
-      this.#work.run(() => this.#sweep());
-      this.#sweepLater();
-    });
+  #tally(delivery: TalliedDelivery, as: Outcome, endings: readonly Ended[]): void {
+    const { book } = this.#assigned;
+    if (book !== undefined) tally(book, delivery, as, endings);
   }
 
-  /** Removes the facts to which nothing can refer any more. */
-  async #sweep(): Promise<void> {
-    const { partition } = this.#assigned;
-    const beforeMs = this.#host.timer.nowMs() - this.#host.keepSettledMs;
-    const facts = [...this.#host.facts.of(partition).settledBefore(beforeMs)];
-    for (let at = 0; at < facts.length && !this.#isDraining; at += SWEEP_PIECE) {
-      const piece = facts.slice(at, at + SWEEP_PIECE);
-      await Promise.all(piece.map((fact) => this.#host.write(partition, fact, null)));
+  /** Writes the facts again that this owner relies on. */
+  #writeAgain(): void {
+    for (const [key, { head, waiting }] of this.#states) {
+      const facts: Fact[] = waiting.map((offset) => ({ kind: "wait", key, offset }));
+      if (head !== null) facts.unshift({ kind: "retry", key, offset: head });
+      for (const fact of facts) this.#run(() => this.#host.write(this.#line, fact, ""));
     }
+  }
+
+  #run(work: () => Promise<unknown>): void {
+    this.#work.add(work().then(() => undefined));
   }
 }

@@ -112,13 +112,14 @@ test("a delivery keeps what it is, and forgets what happened to it", () => {
   });
 });
 
-const PLACE = ["switchyard-queue-place", Buffer.from("2/41")] as const;
+const PLACE = ["switchyard-queue-place", Buffer.from("q:2/41")] as const;
 const blocking = { headers: [...deliveryHeaders(deliveryOf()), PLACE] };
 
-test("a delivery that blocks its user keeps its place in the queue", () => {
+test("a delivery that blocks its user keeps its place in the queue, and does not wait for the queue", () => {
   const decided = decide(blocking);
   if (decided.kind !== "replay") throw new Error(decided.why);
-  expect(headerTexts(decided.outgoing)).toMatchObject({ "switchyard-queue-place": "2/41" });
+  expect(headerTexts(decided.outgoing)).toMatchObject({ "switchyard-queue-place": "q:2/41" });
+  expect(decided.outgoing.topic).toBe("sw.retries.crm");
 });
 
 function cancel(spec: DeadLetterSpec) {
@@ -133,7 +134,7 @@ test("if a dead letter that blocks its user is canceled, its delivery is settled
   expect(topic).toBe("sw.order.crm");
   expect(`${value}`).toBe('{"messageId":"m-1"}');
   const fact = { kind: "settled", key: orderKey({ key: Buffer.from("u") }), offset: 41 };
-  expect(readFact({ key, value })).toEqual({ partition: 2, fact, isThere: true });
+  expect(readFact({ key, value })).toEqual({ line: "q:2", fact, isThere: true });
 });
 
 test("one that blocks nobody cannot be canceled", () => {

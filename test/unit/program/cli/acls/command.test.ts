@@ -51,7 +51,7 @@ test("the page writes nothing, until people may act on it", async () => {
   expect(lines.filter((line) => !looking.includes(line) && !line.includes("Read --topic"))).toEqual(
     [
       `${all} --operation Write --topic switchyard.operator-actions --topic switchyard.calls --topic switchyard.deletion-requests --topic switchyard.audience-syncs --topic switchyard.dead-letter-replays --topic switchyard.ledger`,
-      `${all} --operation Write --topic switchyard.deliveries. --topic switchyard.delays. --topic switchyard.order. --resource-pattern-type prefixed`,
+      `${all} --operation Write --topic switchyard.deliveries. --topic switchyard.retries. --topic switchyard.delays. --topic switchyard.order. --resource-pattern-type prefixed`,
       `${all} --operation Read --operation Delete --group switchyard.replay. --resource-pattern-type prefixed`,
     ],
   );

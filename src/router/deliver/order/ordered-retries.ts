@@ -1,0 +1,150 @@
+/**
+ * Owns a partition of the retry topic of a destination with an order. It need not know the order: at most one delivery of
+ * a key is retried at a time, and every earlier one is settled.
+ *
+ *   a record                                   then
+ *   names no place in the queue                is passed on at once: it was written while the destination was loose
+ *   is a replay, and its place is settled      is passed on at once: nothing waits for it
+ *   is a copy that is settled                  is processed: it is a repeat
+ *   of a key of which one is in progress       waits
+ *   otherwise                                  is attempted
+ *
+ *   an attempt of a copy                       then, before the copy counts as processed
+ *   accepted, or the user is suppressed        fact `settled`
+ *   failed, within the retry window            a copy in the next delay topic; if the destination is loose now, without a
+ *                                              place, and then the fact `settled`
+ *   failed later, rejected, or canceled        dead letter, then fact `settled`, unless the dead letter holds its key
+ *
+ *   a copy   step                              if the process crashes after it
+ *   accepted 1 request                         it is attempted again
+ *            2 fact `settled`                  it is dropped; the next one follows
+ *            3 finish                          the same
+ *   failed   1 request                         it is attempted again
+ *            2 copy to a delay topic           two copies exist, of which the later one is dropped when the first is settled
+ *            3 finish                          the same
+ *   dead     1 dead letter                     it is attempted or dead-lettered again
+ *            2 fact `settled`                  it is dropped; the next one follows
+ *            3 finish                          the same
+ *
+ * The delay stage dead-letters canceled copies in the same way.
+ */
+
+import { InFlightCount } from "../../../base/runtime/in-flight-set.ts";
+import { readDelivery } from "../../../domain/delivery.ts";
+import type { IncomingRecord } from "../../../domain/record.ts";
+import type { PartitionHandler } from "../../../kafka/port.ts";
+import type { BookedPartition } from "../../ledger/stage-ledger.ts";
+import { type TalliedDelivery, talliedDelivery } from "../../ledger/tallies.ts";
+import { orderKey, type QueuePlace, queuePlaceOf } from "../../order/facts.ts";
+import { type Ended, type FinishingPartition, tally } from "../in-flight.ts";
+import { type OrderHost, resultOf } from "./order-host.ts";
+
+interface Copy {
+  readonly place: QueuePlace;
+  readonly key: string;
+}
+
+interface WaitingCopy extends Copy {
+  readonly record: IncomingRecord;
+}
+
+export class OrderedRetries implements PartitionHandler {
+  readonly #host: OrderHost;
+  readonly #assigned: BookedPartition;
+  readonly #inner: PartitionHandler;
+  readonly #work = new InFlightCount();
+  /** Copies that wait for another one of their key, in order. */
+  #waiting: WaitingCopy[] = [];
+  /** Copies in progress, by their own offset. */
+  readonly #started = new Map<number, Copy>();
+  /** The keys of copies in progress. */
+  readonly #busy = new Set<string>();
+  #isDraining = false;
+
+  /** @param open opens the dispatcher's part of the partition. */
+  constructor(
+    host: OrderHost,
+    assigned: BookedPartition,
+    open: (partition: FinishingPartition) => PartitionHandler,
+  ) {
+    this.#host = host;
+    this.#assigned = assigned;
+    this.#inner = open({ finish: (...args) => this.#ended(...args) });
+  }
+
+  take(records: readonly IncomingRecord[]): void {
+    const others: IncomingRecord[] = [];
+    for (const record of records) {
+      const place = queuePlaceOf(record);
+      const key = orderKey(record);
+      if (place === null || key === null || this.#isOldReplay(record, place, key)) {
+        others.push(record);
+      } else this.#waiting.push({ place, key, record });
+    }
+    if (others.length > 0) this.#inner.take(others);
+    this.#pump();
+  }
+
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    await this.#inner.drain();
+    await this.#work.ended();
+  }
+
+  #isOldReplay(record: IncomingRecord, { line, offset }: QueuePlace, key: string): boolean {
+    if (!this.#host.facts.of(line).isSettled(key, offset)) return false;
+    const read = readDelivery(record);
+    return read.kind === "delivery" && read.delivery.dueAtMs === null;
+  }
+
+  #pump(): void {
+    if (this.#isDraining || this.#waiting.length === 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    const records: IncomingRecord[] = [];
+    for (const copy of waiting) {
+      const { place, key, record } = copy;
+      if (this.#host.facts.of(place.line).isSettled(key, place.offset)) {
+        const delivery = talliedDelivery(record);
+        this.#finish(record.offset, delivery, [{ outcome: "skipped:settled", of: delivery }]);
+      } else if (this.#busy.has(nameOf(copy))) this.#waiting.push(copy);
+      else {
+        this.#busy.add(nameOf(copy));
+        this.#started.set(record.offset, { place, key });
+        records.push(record);
+      }
+    }
+    if (records.length > 0) this.#inner.take(records);
+  }
+
+  /** The dispatcher has ended a delivery: it is accepted, or what replaces it is written. */
+  #ended(offset: number, delivery: TalliedDelivery, endings: readonly Ended[]): void {
+    const copy = this.#started.get(offset);
+    if (copy === undefined) {
+      this.#finish(offset, delivery, endings);
+      return;
+    }
+    const settle = async () => {
+      const { place, key } = copy;
+      const result = resultOf(endings, this.#host);
+      const isSettled = result === "accepted" || result === "rejected";
+      const fact = { kind: "settled", key, offset: place.offset } as const;
+      if (isSettled && !(await this.#host.write(place.line, fact, delivery.messageId))) return;
+      this.#finish(offset, delivery, endings);
+      this.#started.delete(offset);
+      this.#busy.delete(nameOf(copy));
+      this.#pump();
+    };
+    this.#work.add(settle());
+  }
+
+  #finish(offset: number, delivery: TalliedDelivery, endings: readonly Ended[]): void {
+    const { book } = this.#assigned;
+    if (book !== undefined) tally(book, delivery, "in:retry", endings);
+    this.#assigned.finish(offset);
+  }
+}
+
+function nameOf({ place, key }: Copy): string {
+  return `${place.line}/${key}`;
+}
