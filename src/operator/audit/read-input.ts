@@ -12,7 +12,7 @@ import {
 } from "../../domain/record.ts";
 import type { OffsetRange } from "../../kafka/port.ts";
 import type { LedgerRecord } from "../../router/ledger/ledger-record.ts";
-import { Sum } from "../../router/ledger/tallies.ts";
+import { type Outcome, Sum } from "../../router/ledger/tallies.ts";
 import { eachInParallel } from "../connect/partition-ranges.ts";
 import { writerOf } from "./books.ts";
 import { type Hash, keyOf } from "./find-subset.ts";
@@ -28,6 +28,8 @@ export interface Entry {
   readonly atMs: number;
   readonly read: LedgerRecord["read"];
   readonly sum: Sum;
+  /** True if deliveries began or ended to wait in the queue: they are in the input of one entry, and in the sum of another. */
+  readonly hasWaiting: boolean;
 }
 
 /** Records of the input from which the same delivery is made. */
@@ -55,11 +57,13 @@ export async function readEntries(
     const owner = `${record.group}/${record.process}`;
     const fromMs = last.get(owner) ?? atMs;
     last.set(owner, atMs);
-    const sum = record.tallies.find(bin, destination, hop.written);
-    if (sum === null) return;
+    const sumOf = (outcome: Outcome) => record.tallies.find(bin, destination, outcome);
+    const sum = sumOf(hop.written);
+    const hasWaiting = hop.name === "delay" && (sumOf("wait") ?? sumOf("in:wait")) !== null;
+    if (sum === null && !hasWaiting) return;
     const isOfWriter = writerOf(record.group, source.groups) === hop.writer;
-    if (!isOfWriter) return others.addAll(sum);
-    entries.push({ fromMs, atMs, read: record.read, sum });
+    if (!isOfWriter) return others.addAll(sum ?? new Sum());
+    entries.push({ fromMs, atMs, read: record.read, sum: sum ?? new Sum(), hasWaiting });
   });
   entries.sort((one, other) => one.atMs - other.atMs);
   return { entries, others };

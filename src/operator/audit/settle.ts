@@ -2,8 +2,9 @@
  * Takes the deliveries that the writer made of its input away from the content.
  *
  * Input that was processed again may have had another outcome each time. Which ledger record the content is from cannot
- * be told then, so all ledger records with common input are one group. What a group has written is guessed. If the sum
- * of the group is that of the guess, or if they differ by a few deliveries, which follow from the sum, it is certain.
+ * be told then, so all ledger records with common input are one group, as are all those with deliveries that waited in
+ * the queue of a destination whose order is strict. What a group has written is guessed. If the sum of the group is that
+ * of the guess, or if they differ by a few deliveries, which follow from the sum, it is certain.
  *
  *   guess                                         differs if
  *   all input that the topic contains, but not    a process wrote deliveries and crashed, and the next owner delivered
@@ -34,7 +35,7 @@ export interface Group {
 
 export function groupsOf(entries: readonly Entry[], inputs: Iterable<Input>): readonly Group[] {
   const all = [...inputs];
-  const groupOf = groupedBy(all);
+  const groupOf = groupedBy(entries, all);
   const inputsOf = Map.groupBy(all, ({ entries: [entry] }) => entry && groupOf(entry));
   return [...Map.groupBy(entries, groupOf)].map(([group, own]) => {
     const sum = new Sum();
@@ -48,7 +49,7 @@ export function groupsOf(entries: readonly Entry[], inputs: Iterable<Input>): re
 }
 
 /** Returns a function that returns the same entry for all those of a group. */
-function groupedBy(inputs: readonly Input[]): (entry: Entry) => Entry {
+function groupedBy(entries: readonly Entry[], inputs: readonly Input[]): (entry: Entry) => Entry {
   const parents = new Map<Entry, Entry>();
   const groupOf = (entry: Entry): Entry => {
     let group = entry;
@@ -62,7 +63,11 @@ function groupedBy(inputs: readonly Input[]): (entry: Entry) => Entry {
     if (group !== otherGroup) parents.set(otherGroup, group);
     return one;
   };
-  for (const { entries } of inputs) if (entries.length > 1) entries.reduce(join);
+  const common = [
+    entries.filter(({ hasWaiting }) => hasWaiting),
+    ...inputs.map((input) => input.entries),
+  ];
+  for (const some of common) if (some.length > 1) some.reduce(join);
   return groupOf;
 }
 
@@ -82,7 +87,9 @@ export async function settle(
   await eachContent(source, window, balance, ({ key, atMs }) => times.get(key)?.push(atMs));
   const writtenFrom = (writeMs: number) => (input: Input) => {
     const isWritten = (ms: number) =>
-      input.entries.some(({ fromMs, atMs }) => fromMs - writeMs <= ms && ms <= atMs);
+      input.entries.some(
+        ({ fromMs, atMs, hasWaiting }) => fromMs - writeMs <= ms && (ms <= atMs || hasWaiting),
+      );
     return times.get(keyOf(input.high, input.low))?.filter(isWritten).length ?? 0;
   };
   for (const group of open) {

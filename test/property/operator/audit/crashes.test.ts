@@ -27,6 +27,10 @@ interface Work {
   readonly retried: readonly number[];
   /** Those that were retried, but are not in the delay topic. */
   readonly lost?: readonly number[];
+  /** Those that wait behind another one, if the order is strict. */
+  readonly waiting?: readonly number[];
+  /** Those of earlier ranges that waited, and were then retried. */
+  readonly resumed?: readonly number[];
 }
 
 class World {
@@ -70,15 +74,23 @@ class World {
   }
 
   /** An owner processes deliveries, and writes its ledger record. */
-  processed(process: string, { ranges, retried, lost = [] }: Work): void {
+  processed(process: string, work: Work): void {
+    const { ranges, retried, lost = [], waiting = [], resumed = [] } = work;
     const tallies = new Tallies();
+    for (const offset of resumed) {
+      const messageId = this.#queue[offset] ?? "";
+      tallies.add(CRM, "in:wait", this.#identity(messageId, 0));
+      tallies.add(CRM, "retry", this.#identity(messageId, 1));
+    }
+    this.retried(resumed);
     for (const [from, to] of ranges) {
       for (let offset = from; offset < to; offset += 1) {
         const messageId = this.#queue[offset] ?? "";
         const isRetried = retried.includes(offset);
         tallies.add(CRM, "in", this.#identity(messageId, 0));
         const outcome = this.#identity(messageId, isRetried ? 1 : 0);
-        tallies.add(CRM, isRetried ? "retry" : "delivered", outcome);
+        const other = waiting.includes(offset) ? "wait" : "delivered";
+        tallies.add(CRM, isRetried ? "retry" : other, outcome);
       }
     }
     this.retried(retried.filter((offset) => !lost.includes(offset)));
@@ -174,6 +186,19 @@ test("if an owner that crashed has written many deliveries that the next one del
   const report = await world.audit();
   expect([report.findings, report.unnamed, isUnsure(report)]).toEqual([[], [], false]);
   expect(report.destinations.get(CRM)).toMatchObject({ awaitingRetry: 50, repeated: 20 });
+});
+
+test("a delivery that waited in the queue and was then retried is not taken for one that a crashed owner wrote", async () => {
+  const world = await World.create(Array.from({ length: 10 }, (_, offset) => `m${offset}`));
+  world.retried([0, 1, 2, 3]);
+  await world.clock.advance(10_000);
+  const waiting = [4, 5, 6, 7];
+  world.processed("next", { ranges: [[0, 10]], retried: [0, 1, 2, 3], waiting });
+  await world.clock.advance(10_000);
+  world.processed("next", { ranges: [], retried: [], resumed: waiting });
+  const report = await world.audit();
+  expect([report.findings, report.unnamed, isUnsure(report)]).toEqual([[], [], false]);
+  expect(report.destinations.get(CRM)).toMatchObject({ awaitingRetry: 12, repeated: 4 });
 });
 
 test("what is missing is named, also if what became of other deliveries after a crash is not clear", async () => {
