@@ -39,6 +39,7 @@ test("retries, dead letters, replays, several endpoints, batches, filters, suppr
     },
     destinations: (url) => ({
       crm: hook(url, "crm"),
+      ordered: { ...hook(url, "ordered"), order: "strict" },
       both: {
         ...{ messageIdHeader: true, deliver: "every" },
         endpoints: [{ url: `${url}/first` }, { url: `${url}/second` }],
@@ -55,8 +56,9 @@ test("retries, dead letters, replays, several endpoints, batches, filters, suppr
   await program.ready();
   await command("suppressions", "add", "nobody");
   await timer(1_000);
-  await publish(ids("plain", 20));
   await publish(ids("retried", 20));
+  // With a strict order, these wait behind a retry.
+  await publish(ids("plain", 20), { userId: "u-retried-0" });
   await publish(ids("rejected", 5));
   await publish(ids("unwanted", 4), { event: "Unwanted" });
   await publish(ids("suppressed", 3), { userId: "nobody" });
@@ -70,6 +72,10 @@ test("retries, dead letters, replays, several endpoints, batches, filters, suppr
     ...{ deadLettered: { rejected: 5 }, skipped: { suppressed: 3 } },
   });
   expect(rowOf(failed, "filtered")).toMatchObject({ skipped: { filtered: 4, suppressed: 3 } });
+  expect(rowOf(failed, "ordered")).toMatchObject({
+    ...{ routed: 49, notified: 1, parts: 0, delivered: 45, repeated: 0, waiting: 0, dropped: 0 },
+    ...{ deadLettered: { rejected: 5 }, skipped: { suppressed: 3 } },
+  });
   expect(rowOf(failed, "both").parts).toBeGreaterThan(0);
 
   state.isHealed = true;

@@ -1,7 +1,9 @@
 /**
  * Formats the report of an audit. Unless something is missing or too much, two sides of each row are equal:
  *
- *   deliveries + twice = delivered + queued + awaiting retry + dead letters + suppressed
+ *   deliveries + twice = delivered + queued + awaiting retry + dead letters + suppressed + waiting + dropped
+ *
+ * The last two columns are shown only if one of their numbers is not zero: destinations with a strict order have them.
  *
  *   a destination                                        RESULT
  *   has deliveries that are missing or too many          their numbers
@@ -35,7 +37,10 @@ export function auditText(report: AuditReport): string {
   const { destinations, findings, unnamed, unknown, crashes } = report;
   const sorted = [...destinations].sort(([one], [other]) => (one < other ? -1 : 1));
   const rows = sorted.map(([destination, sums]) => rowOf(destination, sums));
-  const aligned = alignRight(rows, HEADER, NUMBERS);
+  const isStrict = sorted.some(([, { waiting, dropped }]) => waiting !== 0 || dropped !== 0);
+  const shown = (row: readonly string[]) => (isStrict ? row : row.toSpliced(8, 2));
+  const numbers = isStrict ? [...NUMBERS, 8, 9] : NUMBERS;
+  const aligned = alignRight(rows.map(shown), shown(HEADER), numbers);
   const details = sorted.flatMap(([destination, sums]) => detailsOf(destination, sums));
   const crashed = crashes.map(
     ({ group, atMs }) => `one of the group ${group}, before ${instantText(atMs)}`,
@@ -84,6 +89,8 @@ const HEADER = [
   "AWAITING RETRY",
   "DEAD LETTERS",
   "SUPPRESSED",
+  "WAITING",
+  "DROPPED",
   "RESULT",
 ];
 const NUMBERS = [1, 2, 3, 4, 5, 6, 7];
@@ -91,9 +98,10 @@ const NUMBERS = [1, 2, 3, 4, 5, 6, 7];
 function rowOf(destination: string, sums: DestinationSums): readonly string[] {
   const { routed, notified, replayed, parts, isAudited } = sums;
   const written = numberText(routed + notified + replayed + parts);
-  if (!isAudited) return [destination, written, ...Array(6).fill("-"), "not audited"];
-  const { repeated, delivered, queued, awaitingRetry, suppressed } = sums;
-  const ended = [repeated, delivered, queued, awaitingRetry, total(sums.deadLettered), suppressed];
+  if (!isAudited) return [destination, written, ...Array(8).fill("-"), "not audited"];
+  const { repeated, delivered, queued, awaitingRetry, suppressed, waiting, dropped } = sums;
+  const dead = total(sums.deadLettered);
+  const ended = [repeated, delivered, queued, awaitingRetry, dead, suppressed, waiting, dropped];
   return [destination, written, ...ended.map(numberText), resultOf(sums)];
 }
 

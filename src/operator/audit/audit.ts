@@ -12,6 +12,8 @@
  *   ... and the record no longer exists, or is corrupt        nobody has read it. For topics behind a hop, the
  *                                                             balance names the deliveries
  *   an offset that is in two ledger records                   the record was processed twice
+ *   `wait` exceeds `in:wait`                                  deliveries wait behind an earlier one of their user
+ *   `skipped:settled`                                         a copy of a delivery that had ended was dropped
  */
 
 import { counted } from "../../base/words/count.ts";
@@ -39,7 +41,11 @@ export interface DestinationSums {
   delivered: number;
   suppressed: number;
   queued: number;
+  /** Set aside behind an earlier delivery of their user, and not read back yet. */
+  waiting: number;
   awaitingRetry: number;
+  /** Copies of deliveries that had ended, which were not sent. */
+  dropped: number;
   /** By reason. */
   readonly deadLettered: Map<string, number>;
   readonly skipped: Map<string, number>;
@@ -155,6 +161,7 @@ class Auditor {
         this.#cannotName(balance.destination, balance.bin, located.unnamed);
       }
     }
+    for (const sums of this.#destinations.values()) settleWaiting(sums);
     return {
       fromMs: first * BIN_MS,
       toMs: end * BIN_MS,
@@ -189,7 +196,10 @@ class Auditor {
     if (kind === "delivered") sums.delivered += count;
     if (kind === "suppressed") sums.suppressed += count;
     if (kind === "dead") addTo(sums.deadLettered, reason, count);
-    if (kind === "skipped") addTo(sums.skipped, reason, count);
+    if (outcome === "wait") sums.waiting += count;
+    if (outcome === "in:wait") sums.waiting -= count;
+    if (outcome === "skipped:settled") sums.dropped += count;
+    else if (kind === "skipped") addTo(sums.skipped, reason, count);
     if (writer === "deliver") sums.parts += kind === "in" ? -count : count;
   }
 
@@ -305,7 +315,9 @@ class Auditor {
       delivered: 0,
       suppressed: 0,
       queued: 0,
+      waiting: 0,
       awaitingRetry: 0,
+      dropped: 0,
       repeated: 0,
       missing: 0,
       tooMany: 0,
@@ -316,6 +328,16 @@ class Auditor {
     this.#destinations.set(destination, sums);
     return sums;
   }
+}
+
+/**
+ * If an owner crashes after it has set a delivery aside, and before its ledger record, the next owner drops the record when
+ * it is read again. The delivery is still read back, once more than it was set aside.
+ */
+function settleWaiting(sums: DestinationSums): void {
+  if (sums.waiting >= 0) return;
+  sums.dropped += sums.waiting;
+  sums.waiting = 0;
 }
 
 /** A crash may cause this. */

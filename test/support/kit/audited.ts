@@ -116,7 +116,9 @@ function lastOf(reports: readonly Audited[]): Audited {
 /** True if so many calls are routed, and nothing waits. */
 export function isSettled(calls: number): (report: Audited) => boolean {
   return ({ calls: { routed, waiting }, destinations }) => {
-    const waits = destinations.map(({ queued, awaitingRetry }) => queued + awaitingRetry);
+    const waits = destinations.map(
+      ({ queued, awaitingRetry, waiting: behind }) => queued + awaitingRetry + behind,
+    );
     return routed === calls && [waiting, ...waits].every((count) => count === 0);
   };
 }
@@ -137,9 +139,11 @@ export function expectClosed(report: Audited): void {
 
 /** Everything that was written for a destination for which nothing waits has ended. */
 export function expectSum(row: Row): void {
-  const { routed, notified, replayed, parts, delivered, suppressed, deadLettered } = row;
+  const { routed, notified, replayed, parts, delivered, suppressed, dropped, deadLettered } = row;
   const dead = Object.values(deadLettered).reduce((sum, count) => sum + count, 0);
-  expect(delivered + suppressed + dead, row.destination).toBe(routed + notified + replayed + parts);
+  expect(delivered + suppressed + dropped + dead, row.destination).toBe(
+    routed + notified + replayed + parts,
+  );
 }
 
 /** `kind messageId destination topic`, without the prefix of the topic, sorted. */

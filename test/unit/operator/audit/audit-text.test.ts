@@ -15,7 +15,9 @@ function sumsOf(given: Partial<DestinationSums> = {}): DestinationSums {
     delivered: 0,
     suppressed: 0,
     queued: 0,
+    waiting: 0,
     awaitingRetry: 0,
+    dropped: 0,
     deadLettered: new Map(),
     skipped: new Map(),
     repeated: 0,
@@ -176,5 +178,18 @@ test("the JSON contains the whole report, with times in ISO 8601", () => {
       ...{ partition: 2, offset: 17, at: "2026-03-01T09:00:00.000Z", last: findingOf().last },
     },
     expect.objectContaining({ kind: "unread", messageId: null, at: null }),
+  ]);
+});
+
+test("what waits behind earlier deliveries, and what was dropped, have columns if there are any", () => {
+  const crm = sumsOf({ routed: 9, delivered: 4, waiting: 4, dropped: 2, repeated: 1 });
+  const destinations = new Map([
+    ["crm", crm],
+    ["erp", sumsOf({ routed: 8, isAudited: false })],
+  ]);
+  expect(auditText(reportOf({ destinations })).split("\n").slice(2, 5)).toEqual([
+    "DESTINATION  DELIVERIES  TWICE  DELIVERED  QUEUED  AWAITING RETRY  DEAD LETTERS  SUPPRESSED  WAITING  DROPPED  RESULT",
+    "crm                   9      1          4       0               0             0           0        4        2  closes",
+    "erp                   8      -          -       -               -             -           -        -        -  not audited",
   ]);
 });

@@ -21,10 +21,15 @@ async function settled<T>(clock: ManualClock, promise: Promise<T>): Promise<T> {
   return await waiting;
 }
 
-/** What the route stage did with the first call, for each destination; once for each process. */
+/**
+ * What the route stage did with the first call, for each destination; once for each process.
+ *
+ * @param delivered what the deliver stage did with it.
+ */
 async function auditRouted(
   outcomes: readonly (readonly [destination: string, outcome: Outcome])[],
   processes: readonly string[],
+  delivered: readonly Outcome[] = [],
 ): Promise<AuditReport> {
   const clock = new ManualClock();
   const cluster = new MemoryCluster({ clock, random: createPrng(1) });
@@ -46,6 +51,12 @@ async function auditRouted(
     const read = [{ ...place, ranges: [[0, 1] as const], start }];
     const record = { group: groups.route, process, number: 1, read, isLast: false, tallies };
     cluster.append(ledgerRecord(topics.ledger, record));
+  }
+  if (delivered.length > 0) {
+    const tallies = new Tallies();
+    for (const outcome of delivered) tallies.add(CRM, outcome, identityOf("m1", clock.nowMs()));
+    const own = { group: groups.deliver(CRM), process: "d", number: 1, read: [], isLast: false };
+    cluster.append(ledgerRecord(topics.ledger, { ...own, tallies }));
   }
   const { signal } = new AbortController();
   const source = { kafka, topics, groups, destinations: [CRM], signal };
@@ -69,4 +80,27 @@ test("a call that was routed again after a crash is one call, which was routed t
   const { calls, findings } = await auditRouted([["crm", "skipped:filtered"]], ["p", "q"]);
   expect(calls).toMatchObject({ routed: 1, repeated: 1, waiting: 0 });
   expect(findings).toEqual([]);
+});
+
+const SET_ASIDE: readonly Outcome[] = ["in", "wait"];
+const READ_BACK: readonly Outcome[] = ["in:wait", "delivered"];
+
+test.each<[string, readonly Outcome[], object]>([
+  ["waits behind an earlier one", SET_ASIDE, { waiting: 1 }],
+  ["was read back and delivered", [...SET_ASIDE, ...READ_BACK], { delivered: 1 }],
+  [
+    "was set aside by an owner that crashed before its ledger record, and read back",
+    ["in", "skipped:settled", ...READ_BACK],
+    { delivered: 1 },
+  ],
+  ["had ended when its record was read", ["in", "skipped:settled"], { dropped: 1 }],
+])("a delivery that %s", async (_what, outcomes, expected) => {
+  const { destinations, findings, unnamed } = await auditRouted(
+    [["crm", "queued"]],
+    ["p"],
+    outcomes,
+  );
+  const none = { parts: 0, delivered: 0, waiting: 0, dropped: 0, queued: 0, skipped: new Map() };
+  expect(destinations.get("crm")).toMatchObject({ routed: 1, ...none, ...expected });
+  expect([findings, unnamed]).toEqual([[], []]);
 });
