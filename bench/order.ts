@@ -26,6 +26,7 @@ import {
   perThousand,
   quantile,
   runOnce,
+  summarise,
 } from "./measure.ts";
 import { TOTAL, turn } from "./product.ts";
 import type { Program } from "./program.ts";
@@ -44,7 +45,7 @@ const CALLS_PER_SECOND = 200;
 const WARM_UP_MS = 15_000;
 const SECONDS = 30;
 /** These delays are short, so that deliveries that failed are retried within the run. */
-const DELAYS = ["2s", "5s", "10s"];
+const SETTINGS = { delays: ["2s", "5s", "10s"], logLevel: "info" } as const;
 const WAITING = 1_000;
 /** Of how many calls in the queue one is of the user who waits. */
 const ONE_IN = [1, 10];
@@ -94,12 +95,7 @@ async function othersOfFailing(brokers: string, image: ImageStart): Promise<read
     { id: "d1", url: loose.url, order: "loose" },
     { id: "d2", url: strict.url, order: "strict" },
   ] as const;
-  await using program = await bench.start({
-    destinations,
-    image,
-    logLevel: "info",
-    delays: DELAYS,
-  });
+  await using program = await bench.start({ destinations, image, ...SETTINGS });
   const total = (WARM_UP_MS / 1_000 + SECONDS) * CALLS_PER_SECOND;
   const posting = bench.post(total, CALLS_PER_SECOND, (number) => {
     const user = number % USERS;
@@ -185,17 +181,13 @@ async function costsOf(brokers: string, image: ImageStart, rounds: number): Prom
 function costTable(costs: Costs): string {
   const loose = costs.get("loose") ?? [];
   const rows = [...costs].map(([order, measured]) => {
-    const ratios = measured.map((each, round) => {
-      const other = loose[round];
-      return other === undefined ? Number.NaN : perThousand(each) / perThousand(other);
-    });
+    const { cpuMsPerThousand, unitsPerSecond } = summarise(order, measured);
+    const ratios = measured.map((each, at) => perThousand(each) / perThousand(loose[at] ?? each));
     const isLoose = order === "loose";
     return {
       "nothing fails": order,
-      "CPU ms / 1,000": median(measured.map(perThousand)).toFixed(1),
-      "deliveries / s": median(measured.map((each) => (each.units / each.wallMs) * 1_000)).toFixed(
-        0,
-      ),
+      "CPU ms / 1,000": cpuMsPerThousand.toFixed(1),
+      "deliveries / s": unitsPerSecond.toFixed(0),
       ratio: isLoose ? "1.00" : median(ratios).toFixed(2),
       "of the rounds": isLoose ? "" : ratios.map((each) => each.toFixed(2)).join(", "),
       goal: isLoose ? "" : "at most 1.2",
@@ -214,12 +206,7 @@ async function drainsOf(
   await bench.create([calls]);
   using receiver = await startReceiver({ journal: true });
   const destinations = [{ id: STRICT, url: receiver.url, order: "strict" }] as const;
-  await using program = await bench.start({
-    destinations,
-    image,
-    logLevel: "info",
-    delays: DELAYS,
-  });
+  await using program = await bench.start({ destinations, image, ...SETTINGS });
   const drains: Drain[] = [];
   for (let round = 1; round <= rounds; round += 1) {
     for (const oneIn of ONE_IN) {
