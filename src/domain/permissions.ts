@@ -123,7 +123,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
   },
   // The permissions of `status` and `timeline`, and those for reading audiences. The role does not join a group.
   console: {
-    reads: [...LOOKED_AT, "audiences", "attempts", "operatorActions", "suppressions"],
+    reads: [...LOOKED_AT, "audiences", "attempts", "operatorActions", "suppressions", "order"],
     writes: [],
   },
 };
@@ -168,7 +168,10 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
     groups: ["replay"],
   },
   timeline: {
-    reads: ["calls", "deliveries", "retries", "delays", "deadLetters", "attempts", "suppressions"],
+    reads: [
+      ...(["calls", "deliveries", "retries", "delays", "deadLetters"] as const),
+      ...(["attempts", "suppressions", "order"] as const),
+    ],
     writes: [],
     groups: [],
   },

@@ -8,6 +8,7 @@
  *   processed without an attempt: its user is suppressed    suppressed
  *   retry scheduled, and neither due nor canceled           waiting
  *   retry scheduled, and due                                due
+ *   queued, and waits behind an earlier delivery            queued, with the message ID of that one
  *   queued or returned, and its offset is processed         finished: probably accepted; if the user is suppressed now,
  *                                                           perhaps not sent
  *   ... and its offset is not processed, or unknown         queued
@@ -42,18 +43,19 @@ export function finalStatesOf(
   }
   const received = steps.find((step) => step.kind === "received");
   return [...byDestination].map(([destination, there]) => {
-    const { kind, atMs } = finalStateOf(evidence, destination, there, nowMs);
+    const { kind, atMs, ...more } = finalStateOf(evidence, destination, there, nowMs);
     const attempts = there.filter((step) => step.kind === "attempt").length;
     const isTimed = kind === "accepted" && received?.kind === "received";
     const tookMs = isTimed ? Math.max(0, atMs - received.receivedAtMs) : null;
     const suppressedAtMs = kind === "finished" ? (evidence.suppressedAtMs ?? null) : null;
-    return { destination, kind, atMs, attempts, tookMs, suppressedAtMs };
+    return { destination, kind, atMs, attempts, tookMs, suppressedAtMs, ...more };
   });
 }
 
 interface StateAt {
   readonly kind: FinalStateKind;
   readonly atMs: number;
+  readonly behind?: string;
 }
 
 function finalStateOf(
@@ -85,6 +87,8 @@ function finalStateOf(
     case "replayed":
     case "returned": {
       if (evidence.topicDestinations.has(destination)) return { kind: "written", atMs };
+      const behind = evidence.behind?.get(placeText(last.place));
+      if (behind !== undefined) return { kind: "queued", atMs, behind };
       return { kind: evidence.isFinished(last.place) === true ? "finished" : "queued", atMs };
     }
   }

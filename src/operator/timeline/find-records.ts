@@ -91,6 +91,8 @@ export interface Evidence {
    * were processed out of order count as unprocessed.
    */
   readonly isFinished: (place: RecordPlace) => boolean | null;
+  /** For each position in a queue where a delivery waits behind an earlier one of its user, the message ID of that one. */
+  readonly behind?: ReadonlyMap<string, string>;
   /** The topic destinations. The records on their topics are for consumers outside Switchyard. */
   readonly topicDestinations: ReadonlySet<string>;
   /** The earliest time that was searched. */

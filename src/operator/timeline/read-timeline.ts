@@ -9,7 +9,9 @@
  *      delays                  all partitions
  *   4  dead letters            from the same time, all partitions, because their keys are those of the original records
  *   5  commits                 of the route stage, and of the queues in which the call was
- *   6  suppressions            the whole topic, if the suppression of a user would explain what happened to the call
+ *   6  order                   the whole topics of the destinations in whose queues the call was, which exist only if
+ *                              their order is strict
+ *   7  suppressions            the whole topic, if the suppression of a user would explain what happened to the call
  *
  * If partitions were added to a topic since `sinceMs`, records with the same key can be in several partitions
  * (`scan.ts`). Step 2 takes most of the time, because calls are keyed by user and not by message ID; `sinceMs`
@@ -21,6 +23,7 @@ import { systemClock } from "../../base/runtime/clock.ts";
 import type { Config } from "../../config/config.ts";
 import { type AttemptRecord, parseAttemptRecord } from "../../domain/attempt-record.ts";
 import { DELIVERY_HEADER } from "../../domain/delivery.ts";
+import { jsonObjectIn } from "../../domain/json.ts";
 import { type IncomingRecord, placeOf, type RecordPlace } from "../../domain/record.ts";
 import { REROUTE_HEADER } from "../../domain/reroute.ts";
 import {
@@ -32,10 +35,11 @@ import {
 } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { isFinished, type Unfinished, unfinishedIn } from "../../kafka/uncommitted-ranges.ts";
+import { Facts, lineOf, orderKey, readFact } from "../../router/order/facts.ts";
 import type { Suppression } from "../../router/suppression/suppression-record.ts";
 import type { CommandSchemas } from "../connect/command-schemas.ts";
 import { configuredTopics } from "../connect/connection.ts";
-import { readSuppressions } from "../connect/known-operations.ts";
+import { readSuppressions, readWhole } from "../connect/known-operations.ts";
 import { factsBy, factsWith } from "./facts.ts";
 import {
   type CallFacts,
@@ -108,7 +112,8 @@ class TimelineReader {
       ? await this.#deadLetters(calls, fromMs)
       : [];
     const isFinished = await this.#finished([...found.queued, ...found.retries]);
-    const known = { ...found, deadLetters, attempts, isFinished };
+    const behind = await this.#behind(found.queued, found.orderKeys);
+    const known = { ...found, deadLetters, attempts, isFinished, behind };
     const evidence = { messageId, calls, ...known, topicDestinations, sinceMs };
     const suppressedAtMs = asksForSuppression(evidence, nowMs())
       ? await this.#suppressedAtMs(calls)
@@ -165,6 +170,8 @@ class TimelineReader {
     const queued: FoundDelivery[] = [];
     const retries: FoundDelivery[] = [];
     const scheduledRetries: FoundScheduledRetry[] = [];
+    /** What identifies their users in topics of orders, by position; absent for deliveries without a key. */
+    const orderKeys = new Map<string, string>();
     const prefilter = mayCarry(messageId);
     const ways = names.filter(
       (name) => destinationOfTopic(name, topics) !== null || delayOfTopic(name, topics) !== null,
@@ -177,10 +184,43 @@ class TimelineReader {
       const destination = destinationOfTopic(record.topic, topics) ?? found.delivery.destination;
       const there = { ...found, delivery: { ...found.delivery, destination } };
       if (delay !== null) scheduledRetries.push({ ...there, delay, isRerouted: rerouted(record) });
-      else if (record.topic === topics.deliveries(destination)) queued.push(there);
-      else retries.push(there);
+      else if (record.topic === topics.deliveries(destination)) {
+        queued.push(there);
+        const key = orderKey(record);
+        if (key !== null) orderKeys.set(placeText(there.place), key);
+      } else retries.push(there);
     });
-    return { queued, retries, scheduledRetries };
+    return { queued, retries, scheduledRetries, orderKeys };
+  }
+
+  /** Finds behind which delivery each of these waits. */
+  async #behind(queued: readonly FoundDelivery[], orderKeys: ReadonlyMap<string, string>) {
+    const { kafka, topics, signal } = this.#ports;
+    const behind = new Map<string, string>();
+    for (const { place, delivery } of queued) {
+      const key = orderKeys.get(placeText(place));
+      if (key === undefined) continue;
+      const topic = topics.order(delivery.destination);
+      const facts = new Facts();
+      const messageIds = new Map<number, string>();
+      await this.#scan.tried(topic, async () => {
+        const ids = await kafka.admin.topicIds([place.topic]);
+        const line = lineOf(ids.get(place.topic) ?? "", place.partition);
+        await readWhole(kafka, topic, signal, (record) => {
+          const read = readFact(record);
+          if (read?.line !== line || read.fact.key !== key) return;
+          facts.apply(read.fact, read.isThere);
+          const messageId = jsonObjectIn(record.value ?? "")?.messageId;
+          if (typeof messageId === "string") messageIds.set(read.fact.offset, messageId);
+        });
+      });
+      const { head, waiting } = facts.known(key);
+      const first = head ?? waiting[0];
+      if (first === undefined || first === place.offset || !waiting.includes(place.offset))
+        continue;
+      behind.set(placeText(place), messageIds.get(first) ?? "");
+    }
+    return behind;
   }
 
   async #deadLetters(

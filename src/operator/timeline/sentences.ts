@@ -105,7 +105,7 @@ function phasesText(phases: AttemptPhases): string {
 }
 
 export function finalStateText(finalState: FinalState): string {
-  const { kind, atMs, attempts, tookMs, suppressedAtMs } = finalState;
+  const { kind, atMs, attempts, tookMs, suppressedAtMs, behind } = finalState;
   const made = attempts === 0 ? "" : `, attempts known: ${attempts}`;
   switch (kind) {
     case "accepted":
@@ -119,6 +119,7 @@ export function finalStateText(finalState: FinalState): string {
     case "due":
       return `due since ${instant(atMs)}, but not returned yet${made}`;
     case "queued":
+      if (behind !== undefined) return visibleCell(`waits behind ${behind}${made}`);
       return `queued or in flight${made}`;
     case "written":
       return "written to its topic, for its consumers outside Switchyard";

@@ -146,6 +146,8 @@ export interface FinalState {
    * not have been sent; otherwise null.
    */
   readonly suppressedAtMs: number | null;
+  /** The message ID of the delivery behind which a queued one waits; absent if it does not wait for its user's order. */
+  readonly behind?: string;
 }
 
 /** What could not be found out about a call. Each kind has its own hint for operators. */

@@ -128,6 +128,7 @@ test.each<[Partial<FinalState>, string]>([
   [{ kind: "dead-lettered" }, "dead-lettered at 2026-03-01T09:30:00.000Z, attempts known: 2"],
   [{ kind: "waiting" }, "awaiting retry, due at 2026-03-01T09:30:00.000Z, attempts known: 2"],
   [{ kind: "queued", attempts: 0 }, "queued or in flight"],
+  [{ kind: "queued", attempts: 0, behind: "m-0" }, "waits behind m-0"],
   [
     { kind: "finished", attempts: 0 },
     "processed, and neither awaiting retry nor dead-lettered: probably accepted",

@@ -290,6 +290,12 @@ test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
   ["scheduled for retry beyond its retry delay", LATER, T + 11_000, waiting(T + 99_000)],
   ["queued", { isFinished: () => false }, NOW_MS, { kind: "queued" }],
   ["queued, as far as is known", { isFinished: () => null }, NOW_MS, { kind: "queued" }],
+  [
+    "waiting behind another delivery",
+    { isFinished: () => true, behind: new Map([["deliveries.crm/0/3", "m-0"]]) },
+    NOW_MS,
+    { kind: "queued", behind: "m-0" },
+  ],
   ["finished", { isFinished: () => true }, NOW_MS, { kind: "finished", suppressedAtMs: null }],
   [
     "finished, and its user is suppressed now",
