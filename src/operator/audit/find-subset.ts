@@ -15,19 +15,30 @@ export function findSubset<Item extends Hash>(
   candidates: readonly Item[],
   wanted: Sum,
 ): readonly Item[] | null {
-  const { count } = wanted;
-  if (count === 0) return wanted.isZero ? [] : null;
-  if (count < 0 || count > candidates.length) return null;
-  if (count === candidates.length) return isSum(candidates, wanted) ? candidates : null;
-  if (count > candidates.length - count) {
-    const others = sumOf(candidates);
-    others.addAll(wanted, -1);
-    const left = new Set(findSubset(candidates, others) ?? []);
-    return left.size === others.count ? candidates.filter((each) => !left.has(each)) : null;
-  }
-  if (count > 3 || (count === 3 && candidates.length > THREE_OF_MAX)) return null;
-  const places = new Map(candidates.map((each, at) => [keyOf(each.high, each.low), at]));
-  return search(candidates, places, 0, count, wanted.high, wanted.low);
+  return finderIn(candidates)(wanted);
+}
+
+/** Returns `findSubset` for these candidates. */
+function finderIn<Item extends Hash>(
+  candidates: readonly Item[],
+): (wanted: Sum) => readonly Item[] | null {
+  let places: ReadonlyMap<number, number> | null = null;
+  const find = (wanted: Sum): readonly Item[] | null => {
+    const { count } = wanted;
+    if (count === 0) return wanted.isZero ? [] : null;
+    if (count < 0 || count > candidates.length) return null;
+    if (count === candidates.length) return isSum(candidates, wanted) ? candidates : null;
+    if (count > candidates.length - count) {
+      const others = sumOf(candidates);
+      others.addAll(wanted, -1);
+      const left = new Set(find(others) ?? []);
+      return left.size === others.count ? candidates.filter((each) => !left.has(each)) : null;
+    }
+    if (count > 3 || (count === 3 && candidates.length > THREE_OF_MAX)) return null;
+    places ??= new Map(candidates.map((each, at) => [keyOf(each.high, each.low), at]));
+    return search(candidates, places, 0, count, wanted.high, wanted.low);
+  };
+  return find;
 }
 
 function search<Item extends Hash>(
@@ -88,13 +99,14 @@ function findWithOne<Item extends Hash, Other extends Hash>(
   others: readonly Other[],
   wanted: Sum,
 ): { readonly item: Item; readonly others: readonly Other[] } | null {
-  const searched = others.length ** Math.max(1, Math.min(2, wanted.count));
-  if (items.length * searched > STEPS_MAX) return null;
+  const steps = items.length * others.length ** Math.max(0, Math.min(2, wanted.count));
+  if (steps > STEPS_MAX) return null;
+  const find = finderIn(others);
   const sum = new Sum();
   sum.addAll(wanted);
   for (const item of items) {
     sum.add(item);
-    const found = findSubset(others, sum);
+    const found = find(sum);
     if (found !== null) return { item, others: found };
     sum.remove(item);
   }
