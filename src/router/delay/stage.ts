@@ -37,7 +37,7 @@ import {
 } from "../../domain/record.ts";
 import { delayMsOfTopic, type GroupNames, type TopicNames } from "../../domain/topics.ts";
 import { type TraceContext, withTrace } from "../../domain/trace-context.ts";
-import type { Consumer, Producer } from "../../kafka/port.ts";
+import type { Consumer } from "../../kafka/port.ts";
 import { NO_OPERATOR_ACTIONS } from "../control/operator-action-state.ts";
 import type { Outcome } from "../ledger/tallies.ts";
 import { factRecord, orderKey, queuePlaceOf, withoutPlace } from "../order/facts.ts";
@@ -78,6 +78,9 @@ const PARTITION_RECORDS_MAX = 2_000;
 /** Frequent fetches are not needed, because records that were just scheduled are not due immediately. */
 const FETCH_SPACING_MS = 100;
 const LOG_LINES_PER_SECOND = 10;
+const SETTLE_AGAIN_MS = 1_000;
+/** When the program stops, the producer rejects. */
+const NEVER = new AbortController().signal;
 
 /** Starts a consumer per delay. The topics must exist. */
 export function startDelay(deps: StageDeps, config: DelayConfig): Promise<RunningStage> {
@@ -213,7 +216,7 @@ function createWriter(
       return other ?? (isRetryTopic(verdict.topic, topics) ? "returned" : "queued");
     });
     const dead = due.filter((_, at) => outcomes[at]?.startsWith("dead:"));
-    await settle(deps.producer, topics, dead);
+    await settle(deps, topics, dead);
     return outcomes;
   };
 }
@@ -222,7 +225,11 @@ function createWriter(
  * Writes that deliveries with a place in a queue are settled, so that their users' next ones follow. While the topic is not
  * writable, this waits; if it does not exist, nothing waits.
  */
-async function settle(producer: Producer, { order }: TopicNames, dead: readonly Due[]) {
+async function settle(
+  { producer, clock }: Pick<StageDeps, "producer" | "clock">,
+  { order }: TopicNames,
+  dead: readonly Due[],
+): Promise<void> {
   let records = dead.flatMap(({ waiting }) => {
     const place = queuePlaceOf(waiting.record);
     const key = orderKey(waiting.record);
@@ -235,6 +242,8 @@ async function settle(producer: Producer, { order }: TopicNames, dead: readonly 
     records = refused.flatMap(({ record, blocked }) => {
       return blocked === undefined || blocked === "missing" ? [] : [record];
     });
+    // While a topic is known to be blocked, records are given back at once.
+    if (records.length > 0) await clock.sleep(SETTLE_AGAIN_MS, NEVER);
   }
 }
 

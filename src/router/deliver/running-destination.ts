@@ -64,8 +64,8 @@ export interface DestinationConfig extends RetryPolicy, Pick<OrderConfig, "block
 }
 
 /** A destination for which this changes is started again. */
-export function runsAs({ kind, order }: AttemptedDestination): string {
-  return `${kind}, ${order}`;
+export function runsAs({ kind, order, onDeadLetter }: AttemptedDestination): string {
+  return `${kind}, ${order}, ${onDeadLetter}`;
 }
 
 /** A destination from the time when its consumer starts to join its group. */
@@ -154,7 +154,6 @@ export class RunningDestination implements AsyncDisposable {
   update(changed: AttemptedDestination): void {
     this.#report.update(changed, this.#dispatcher.endpoints());
     this.#sender.update(changed);
-    this.#order?.update(changed);
     this.#apply(changed);
   }
 

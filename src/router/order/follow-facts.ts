@@ -30,6 +30,8 @@ export interface OnFact {
 /** By the name of a partition of the queue (`lineOf`). */
 type ByLine = Map<string, Facts>;
 
+const NONE = new Facts();
+
 /** Starts reading immediately. */
 export class FollowedFacts implements Disposable {
   readonly #topic: string;
@@ -39,6 +41,8 @@ export class FollowedFacts implements Disposable {
   /** Replaced when the whole topic has been read again. */
   #lines: ByLine = new Map();
   #hasLost = false;
+  /** True until a whole reading has ended after records were lost. */
+  #isRecovering = false;
 
   constructor(deps: FollowDeps & { readonly log: Log }, topic: string) {
     this.#topic = topic;
@@ -58,7 +62,7 @@ export class FollowedFacts implements Disposable {
 
   /** The facts about one partition of the queue. */
   of(line: string): Facts {
-    return factsOf(this.#lines, line);
+    return this.#lines.get(line) ?? NONE;
   }
 
   /** Resolves when the facts that exist now have been read. */
@@ -76,7 +80,7 @@ export class FollowedFacts implements Disposable {
 
   /** Call when a fact `settled` that this process has written is acknowledged. */
   settled(line: string, fact: Fact, nowMs: number): void {
-    this.of(line).apply(fact, true, nowMs);
+    factsOf(this.#lines, line).apply(fact, true, nowMs);
     this.#listeners.get(line)?.fact(fact);
   }
 
@@ -100,17 +104,19 @@ export class FollowedFacts implements Disposable {
   #startReading(hasLost: boolean): WholeReading {
     if (hasLost) {
       this.#hasLost = true;
+      this.#isRecovering = true;
       this.#log.error({ topic: this.#topic }, "order.lost");
     }
-    const lines: ByLine = this.#hasLost ? this.#lines : new Map();
+    const lines: ByLine = this.#isRecovering ? this.#lines : new Map();
     return {
       take: (record) => this.#apply(record, lines, false),
       done: () => {
         this.#lines = lines;
         for (const [line, listener] of this.#listeners) {
-          for (const fact of factsOf(lines, line).all()) listener.fact(fact);
-          if (hasLost) listener.lost();
+          for (const fact of this.of(line).all()) listener.fact(fact);
+          if (this.#isRecovering) listener.lost();
         }
+        this.#isRecovering = false;
       },
     };
   }

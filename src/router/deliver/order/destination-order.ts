@@ -76,6 +76,7 @@ export class DestinationOrder implements OrderHost, Disposable {
   readonly facts: FollowedFacts;
   readonly timer: Timer;
   readonly isStrict: boolean;
+  readonly holds: boolean;
   readonly blockedMax: number;
   readonly waitingMax = WAITING_MAX;
   readonly waitMaxMs = WAIT_MAX_MS;
@@ -87,9 +88,7 @@ export class DestinationOrder implements OrderHost, Disposable {
   readonly #queue: string;
   readonly #topic: string;
   readonly #stopped = new AbortController();
-  /** Replaced by `update`. */
-  #destination: AttemptedDestination;
-  /** Null until the first partition is opened. A queue that is created again restarts the destination. */
+  /** Null until the first partition is opened. If the queue is created again, the consumer starts again. */
   #queueId: string | null = null;
   #fullSinceMs: number | null = null;
   readonly #partitions = new Set<OrderedPartition>();
@@ -101,24 +100,15 @@ export class DestinationOrder implements OrderHost, Disposable {
     this.#queue = topics.deliveries(destination.id);
     this.#deps = deps;
     this.#config = config;
-    this.#destination = destination;
     this.timer = timer;
     this.isStrict = destination.order === "strict";
+    this.holds = this.isStrict && destination.onDeadLetter === "hold";
     this.blockedMax = config.blockedMax ?? BLOCKED_MAX;
     this.keepSettledMs = Math.max(KEEP_SETTLED_MIN_MS, 2 * retryWindowMs);
     this.facts = new FollowedFacts(deps, this.#topic);
     const placed = (replacement: Replacement) => this.#placed(replacement);
     this.writer = { write: (all, then) => writer.write(all.map(placed), then) };
     this.#sweepLater();
-  }
-
-  get holds(): boolean {
-    return this.isStrict && this.#destination.onDeadLetter === "hold";
-  }
-
-  /** Applies new settings. A change of `order` restarts the destination instead. */
-  update(destination: AttemptedDestination): void {
-    this.#destination = destination;
   }
 
   /** Handles a partition of the queue or of the retry topic. @param open opens the dispatcher's part of it. */
@@ -137,14 +127,21 @@ export class DestinationOrder implements OrderHost, Disposable {
     const partition = new OrderedPartition(this, assigned, opened);
     this.#partitions.add(partition);
     const isOpen = known.then(async () => {
-      this.#queueId = await this.#currentQueueId();
-      partition.open(lineOf(this.#queueId, assigned.partition));
+      const id = await this.#currentQueueId();
+      const isOther = id !== this.#queueId;
+      const isKnown = [...this.#partitions].some(({ line }) => line !== "");
+      if (isOther && isKnown) return this.#isOtherQueue();
+      this.#queueId = id;
+      partition.open(lineOf(id, assigned.partition));
     });
     return after(isOpen, partition, () => {
-      if (assigned.topicId() === this.#queueId) return true;
-      this.#config.fail(new Error(`the topic ${this.#queue} was created again`));
-      return false;
+      if (assigned.topicId() !== this.#queueId) this.#isOtherQueue();
+      return partition.line !== "" && assigned.topicId() === this.#queueId;
     });
+  }
+
+  #isOtherQueue(): void {
+    this.#config.fail(new Error(`the topic ${this.#queue} was created again`));
   }
 
   left(partition: OrderedPartition): void {

@@ -2,8 +2,7 @@
  * Owns a partition of the queue of a destination with `order: strict`. It stands between the consumer and the dispatcher:
  * the dispatcher gets a delivery when it is its turn (`../../order/key-order.ts`), and this file writes what follows.
  *
- * Each step ends with the acknowledgment of its write, and only then the next one starts. The record counts as processed,
- * so that its offset may be committed, at *finish*.
+ * Each step ends with the acknowledgment of its write, and only then the next one starts. The record is processed at *finish*.
  *
  *   action   step                              if the process crashes after it
  *   aside    1 fact `wait`                     it is read again, and its fact shows that it waits
@@ -25,8 +24,7 @@
  *
  * The first step of divert, bury and hold is that of every delivery (`../completions.ts`). Before it decides anything, the
  * owner reads the facts up to their end. The committed offset was fetched before that, so each fact on which a commit
- * relies is read. Facts of one process are written in order, so a fact `wait` is never in the topic without those that
- * were written before it.
+ * relies is read. Facts of one process are written in order: a fact `wait` is never there without those before it.
  *
  *   a delivery                               then
  *   has no key                               is passed on at once
@@ -39,8 +37,7 @@
  *                                            than that, because the records that wait would be deleted
  *
  *   the destination is loose now             then
- *   a delivery of a free key                 is passed on at once
- *   of a blocked key                         waits
+ *   a delivery of a free key                 is passed on at once; one of a blocked key waits
  *   a delivery with a key that is blocked    gets a copy without a place, and the fact `settled`: the next one follows
  *   fails
  */
@@ -65,6 +62,7 @@ import {
   written,
 } from "../../order/key-order.ts";
 import { type Ended, type FinishingPartition, tally } from "../in-flight.ts";
+import { type Judged, LateFacts } from "./late-facts.ts";
 import { type OrderHost, resultOf } from "./order-host.ts";
 import type { ReadBack } from "./read-back.ts";
 
@@ -80,6 +78,8 @@ interface Item {
   readonly delivery: TalliedDelivery;
   /** What became of it; null before that. */
   ended: readonly Ended[] | null;
+  /** True when its offset is processed or, if it was read back, when it has ended. */
+  isOver: boolean;
 }
 
 interface Turn {
@@ -90,6 +90,8 @@ interface Turn {
 type Decide = (state: KeyState) => readonly Action[];
 
 export class OrderedPartition implements PartitionHandler {
+  /** See `lineOf`; empty before `open`. */
+  line = "";
   /** The number of keys with deliveries that are retried or wait. Only this class changes it. */
   blocked = 0;
   /** The number of deliveries that wait in the queue. Only this class changes it. */
@@ -110,15 +112,13 @@ export class OrderedPartition implements PartitionHandler {
   readonly #records = new Map<number, IncomingRecord>();
   /** Records that were not read, because a bound is reached. */
   #unread: IncomingRecord[] = [];
-  /** Facts that this owner did not know. */
-  #unsure: Fact[] = [];
+  readonly #late: LateFacts;
   /** Deliveries whose turn it is: those to read back, and those in memory. */
   readonly #asides = new Set<Turn>();
   #ready: IncomingRecord[] = [];
   /** The offset after the last record that was read. */
   #next = 0;
   #inMemory = 0;
-  #line = "";
   #endListening: () => void = () => undefined;
 
   /** @param open opens the dispatcher's part of the partition. */
@@ -131,6 +131,9 @@ export class OrderedPartition implements PartitionHandler {
     this.#assigned = assigned;
     this.#readBack = host.readBack(assigned.partition, this.#draining.signal);
     this.#inner = open({ finish: (...args) => this.#ended(...args) });
+    const remove = (fact: Fact) => this.#run(() => host.write(this.line, fact, null));
+    const soon = (then: () => void) => this.#run(() => Promise.resolve().then(then));
+    this.#late = new LateFacts((fact) => this.#judge(fact), remove, soon);
   }
 
   /** True if no more deliveries are read. */
@@ -142,7 +145,7 @@ export class OrderedPartition implements PartitionHandler {
   /** Call once, before `take`, when the facts that exist now have been read. @param line see `lineOf`. */
   open(line: string): void {
     if (this.#isDraining) return;
-    this.#line = line;
+    this.line = line;
     const facts = this.#host.facts.of(line);
     const keys = [...facts.keys()];
     for (const key of keys) {
@@ -173,19 +176,20 @@ export class OrderedPartition implements PartitionHandler {
 
   /** Removes the facts to which nothing can refer any more, and ends holds that last too long. */
   async sweep(): Promise<void> {
-    const facts = this.#host.facts.of(this.#line);
+    const facts = this.#host.facts.of(this.line);
     const nowMs = this.#host.timer.nowMs();
+    this.#late.look();
     const old = [...facts.settledBefore(nowMs - this.#host.keepSettledMs)];
     for (let at = 0; at < old.length && !this.#isDraining; at += SWEEP_PIECE) {
       const piece = old.slice(at, at + SWEEP_PIECE);
-      await Promise.all(piece.map((fact) => this.#host.write(this.#line, fact, null)));
+      await Promise.all(piece.map((fact) => this.#host.write(this.line, fact, null)));
     }
-    // A delivery that is retried has a younger fact.
+    // The fact of a delivery that is retried is younger; that of a replay is written again (`ordered-retries.ts`).
     const tooLongMs = Math.max(this.#host.waitMaxMs, this.#host.keepSettledMs);
     for (const [key, { head }] of this.#states) {
       const heldSinceMs = (head !== null && facts.of(key)?.retry.get(head)) || nowMs;
       if (head === null || nowMs - heldSinceMs <= tooLongMs || this.#isDraining) continue;
-      await this.#host.write(this.#line, { kind: "settled", key, offset: head }, "");
+      await this.#host.write(this.line, { kind: "settled", key, offset: head }, "");
     }
   }
 
@@ -206,7 +210,7 @@ export class OrderedPartition implements PartitionHandler {
       this.#ready.push(record);
     } else {
       const delivery = talliedDelivery(record);
-      this.#items.set(offset, { key, isReadBack: false, delivery, ended: null });
+      this.#items.set(offset, { key, isReadBack: false, delivery, ended: null, isOver: false });
       this.#records.set(offset, record);
       this.#decide(key, (state) => read(state, offset));
     }
@@ -229,9 +233,8 @@ export class OrderedPartition implements PartitionHandler {
     if (this.#isDraining) return;
     const { kind, key, offset } = fact;
     if (kind !== "settled") {
-      if (this.#host.facts.of(this.#line).isSettled(key, offset)) return;
-      this.#unsure.push(fact);
-      if (this.#unsure.length === 1) this.#run(async () => this.#removeLate());
+      if (this.#host.facts.of(this.line).isSettled(key, offset)) return;
+      this.#late.add(fact);
     } else if (this.#states.has(key) || offset >= this.#next) {
       this.#decide(key, (state) => settled(state, offset));
       this.#pump();
@@ -263,17 +266,10 @@ export class OrderedPartition implements PartitionHandler {
     }
   }
 
-  /** Removes facts of former owners that arrived late: their deliveries are settled. */
-  #removeLate(): void {
-    const unsure = this.#unsure;
-    this.#unsure = [];
-    for (const fact of unsure) {
-      const { key, offset } = fact;
-      const state = this.#states.get(key);
-      if (state !== undefined && hasFact(state, offset)) continue;
-      if (offset >= this.#next || this.#items.has(offset)) this.#unsure.push(fact);
-      else this.#run(() => this.#host.write(this.#line, fact, null));
-    }
+  #judge({ key, offset }: Fact): Judged {
+    const state = this.#states.get(key);
+    if (state !== undefined && hasFact(state, offset)) return "own";
+    return offset >= this.#next || this.#items.has(offset) ? "unprocessed" : "late";
   }
 
   /** Reads what may be read, and starts what may start. */
@@ -292,7 +288,7 @@ export class OrderedPartition implements PartitionHandler {
         if (state !== undefined && isFree(state)) this.#drop(key, state);
         else this.#lingering.delete(key);
       }
-      if (this.#unsure.length > 0) this.#removeLate();
+      this.#late.look();
     }
     for (const turn of this.#asides) {
       if (this.#inMemory >= READ_BACK_MAX) break;
@@ -305,10 +301,11 @@ export class OrderedPartition implements PartitionHandler {
   #startAside({ key, offset }: Turn): void {
     this.#inMemory += 1;
     this.#run(async () => {
-      const record = await this.#readBack.read(offset, this.#next);
+      const last = this.#states.get(key)?.waiting.at(-1) ?? offset;
+      const record = await this.#readBack.read(offset, Math.max(this.#next, last + 1), key);
       if (this.#isDraining) return;
       const delivery = talliedDelivery(record ?? { headers: [] });
-      const item: Item = { key, isReadBack: true, delivery, ended: null };
+      const item: Item = { key, isReadBack: true, delivery, ended: null, isOver: false };
       this.#items.set(offset, item);
       const isSettled = offset <= (this.#states.get(key)?.settledTo ?? -1);
       if (isSettled || record === null) {
@@ -328,31 +325,32 @@ export class OrderedPartition implements PartitionHandler {
   /** Carries out an action, step by step. */
   #act(key: string, state: KeyState, { kind, offset, isAside }: Action): void {
     const fact = (factKind: FactKind): Fact => ({ kind: factKind, key, offset });
-    const messageId = this.#items.get(offset)?.delivery.messageId ?? "";
-    const forget = () => this.#host.write(this.#line, fact("wait"), null);
+    const item = this.#items.get(offset);
+    const messageId = item?.delivery.messageId ?? "";
+    const forget = () => this.#host.write(this.line, fact("wait"), null);
     switch (kind) {
       case "attempt":
         this.#attempt(key, offset, isAside);
         return;
       case "finish":
-        this.#finish(offset, hasFact(state, offset) ? "wait" : "skipped:settled");
+        this.#finish(offset, item, hasFact(state, offset) ? "wait" : "skipped:settled");
         return;
       case "forget":
-        this.#finish(offset);
+        this.#finish(offset, item);
         this.#run(forget);
         return;
       case "aside":
         this.#records.delete(offset);
         this.#run(async () => {
-          if (!(await this.#host.write(this.#line, fact("wait"), messageId))) return;
-          this.#finish(offset, "wait");
+          if (!(await this.#host.write(this.line, fact("wait"), messageId))) return;
+          this.#finish(offset, item, "wait");
         });
         return;
       default:
         this.#run(async () => {
           const second = fact(kind === "bury" ? "settled" : "retry");
-          if (!(await this.#host.write(this.#line, second, messageId))) return;
-          this.#finish(offset);
+          if (!(await this.#host.write(this.line, second, messageId))) return;
+          this.#finish(offset, item);
           this.#decide(key, written);
           this.#pump();
           if (isAside) await forget();
@@ -367,12 +365,12 @@ export class OrderedPartition implements PartitionHandler {
     else if (record !== undefined) this.#ready.push(record);
   }
 
-  /** Also counts it. @param otherwise what became of it, if it was not attempted. */
-  #finish(offset: number, otherwise: Outcome = "skipped:settled"): void {
-    const item = this.#items.get(offset);
-    if (item === undefined) return;
+  /** Also counts it, unless it was settled meanwhile. @param otherwise what became of it, if it was not attempted. */
+  #finish(offset: number, item?: Item, otherwise: Outcome = "skipped:settled"): void {
+    if (item === undefined || item.isOver) return;
     const { isReadBack, delivery } = item;
-    this.#items.delete(offset);
+    item.isOver = true;
+    if (this.#items.get(offset) === item) this.#items.delete(offset);
     this.#records.delete(offset);
     const endings = item.ended ?? [{ outcome: otherwise, of: delivery }];
     this.#tally(delivery, isReadBack ? "in:wait" : "in", endings);
@@ -387,10 +385,12 @@ export class OrderedPartition implements PartitionHandler {
 
   /** Writes the facts again that this owner relies on. */
   #writeAgain(): void {
-    for (const [key, { head, waiting }] of this.#states) {
-      const facts: Fact[] = waiting.map((offset) => ({ kind: "wait", key, offset }));
+    for (const [key, { head, waiting, running }] of this.#states) {
+      const aside = running?.isAside === true ? [running.offset] : [];
+      const offsets = [...aside, ...waiting];
+      const facts: Fact[] = offsets.map((offset) => ({ kind: "wait", key, offset }));
       if (head !== null) facts.unshift({ kind: "retry", key, offset: head });
-      for (const fact of facts) this.#run(() => this.#host.write(this.#line, fact, ""));
+      for (const fact of facts) this.#run(() => this.#host.write(this.line, fact, ""));
     }
   }
 

@@ -4,7 +4,8 @@
  *
  *   a record                                   then
  *   names no place in the queue                is passed on at once: it was written while the destination was loose
- *   is a replay, and its place is settled      is passed on at once: nothing waits for it
+ *   is a replay, and its place is settled      is passed on at once, without its place: nothing waits for it
+ *   is a replay, and its place is not settled  gets a fact `retry` again, so that its hold does not end, and is a copy
  *   is a copy that is settled                  is processed: it is a repeat
  *   of a key of which one is in progress       waits
  *   otherwise                                  is attempted
@@ -35,7 +36,7 @@ import type { IncomingRecord } from "../../../domain/record.ts";
 import type { PartitionHandler } from "../../../kafka/port.ts";
 import type { BookedPartition } from "../../ledger/stage-ledger.ts";
 import { type TalliedDelivery, talliedDelivery } from "../../ledger/tallies.ts";
-import { orderKey, type QueuePlace, queuePlaceOf } from "../../order/facts.ts";
+import { orderKey, type QueuePlace, queuePlaceOf, withoutPlace } from "../../order/facts.ts";
 import { type Ended, type FinishingPartition, tally } from "../in-flight.ts";
 import { type OrderHost, resultOf } from "./order-host.ts";
 
@@ -77,9 +78,15 @@ export class OrderedRetries implements PartitionHandler {
     for (const record of records) {
       const place = queuePlaceOf(record);
       const key = orderKey(record);
-      if (place === null || key === null || this.#isOldReplay(record, place, key)) {
-        others.push(record);
-      } else this.#waiting.push({ place, key, record });
+      if (place === null || key === null) others.push(record);
+      else if (!isReplay(record)) this.#waiting.push({ place, key, record });
+      else if (this.#host.facts.of(place.line).isSettled(key, place.offset)) {
+        others.push(placeless(record));
+      } else {
+        const again = { kind: "retry", key, offset: place.offset } as const;
+        this.#work.add(this.#host.write(place.line, again, "").then(() => undefined));
+        this.#waiting.push({ place, key, record });
+      }
     }
     if (others.length > 0) this.#inner.take(others);
     this.#pump();
@@ -89,12 +96,6 @@ export class OrderedRetries implements PartitionHandler {
     this.#isDraining = true;
     await this.#inner.drain();
     await this.#work.ended();
-  }
-
-  #isOldReplay(record: IncomingRecord, { line, offset }: QueuePlace, key: string): boolean {
-    if (!this.#host.facts.of(line).isSettled(key, offset)) return false;
-    const read = readDelivery(record);
-    return read.kind === "delivery" && read.delivery.dueAtMs === null;
   }
 
   #pump(): void {
@@ -143,6 +144,19 @@ export class OrderedRetries implements PartitionHandler {
     if (book !== undefined) tally(book, delivery, "in:retry", endings);
     this.#assigned.finish(offset);
   }
+}
+
+/** What was returned from a delay topic has a time at which it was due. */
+function isReplay(record: IncomingRecord): boolean {
+  const read = readDelivery(record);
+  return read.kind === "delivery" && read.delivery.dueAtMs === null;
+}
+
+/** Fields of the record may be decoded on each access, so they are not copied by spreading it. */
+function placeless(record: IncomingRecord): IncomingRecord {
+  const { topic, partition, offset, timestampMs, key, value, schema, omitted } = record;
+  const headers = withoutPlace(record.headers);
+  return { topic, partition, offset, timestampMs, key, value, schema, omitted, headers };
 }
 
 function nameOf({ place, key }: Copy): string {

@@ -16,6 +16,7 @@
 import { asError } from "../../../base/runtime/as-error.ts";
 import type { IncomingRecord } from "../../../domain/record.ts";
 import type { Kafka } from "../../../kafka/port.ts";
+import { orderKey } from "../../order/facts.ts";
 import { withItsSchema } from "../../stage/await-schemas.ts";
 import type { StageDeps } from "../../stage/running-stage.ts";
 import type { Timer } from "../attempt.ts";
@@ -49,12 +50,17 @@ export class ReadBack {
    * Resolves with null if the delivery was deleted, or if the signal aborts. Never rejects.
    *
    * @param end an offset up to which the partition was read, so that there is no need to wait for records.
+   * @param key the key of the delivery (`orderKey`): after the queue was created again, another one may be there.
    */
-  async read(offset: number, end: number): Promise<IncomingRecord | null> {
+  async read(offset: number, end: number, key: string): Promise<IncomingRecord | null> {
     const kept = this.#ahead.get(offset);
     this.#ahead.delete(offset);
     const [record, ...later] = kept ?? (await this.#fetch(offset, Math.max(end, offset + 1)));
     if (record === undefined) return null;
+    if (orderKey(record) !== key) {
+      this.#deps.log.error({ ...this.#place, offset }, "order.delivery-lost");
+      return null;
+    }
     this.#keep(later);
     return await withItsSchema(this.#deps.schemas, record, this.#signal);
   }

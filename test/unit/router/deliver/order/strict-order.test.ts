@@ -10,6 +10,7 @@ import type { WebhookDestination } from "../../../../../src/router/destinations/
 import { PLACE_HEADER } from "../../../../../src/router/order/facts.ts";
 import { webhookDestination } from "../../../../support/build/webhook-destination.ts";
 import {
+  CRM,
   DeliverWorld,
   HOUR_MS,
   idOf,
@@ -99,10 +100,10 @@ test("with onDeadLetter: hold, the user's later deliveries wait", async () => {
 });
 
 async function heldWorld(
-  times: Readonly<Record<string, number>> = { m0: 1 },
+  respond = failing({ m0: 1 }, 400),
   changed: Partial<Pick<WebhookDestination, "order" | "onDeadLetter">> | null = null,
 ) {
-  const world = strictWorld(failing(times, 400), { onDeadLetter: "hold" });
+  const world = strictWorld(respond, { onDeadLetter: "hold" });
   world.cluster.createTopic(topics.deadLetterReplays, 1);
   const { deliver } = await world.run();
   world.calls(3, { user: a });
@@ -152,8 +153,38 @@ test("a second replay of the same dead letter is sent like any other, because no
   expect(world.sent()).toEqual(["m0", "m0", "m1", "m2", "m0"]);
 });
 
+test("if that one fails, it is retried, and not taken for a repeat", async () => {
+  // The first attempt is rejected, the first replay is accepted, and the second one fails once.
+  const statuses = [400, 200, 503];
+  const { world, sendAgain } = await heldWorld((sent) =>
+    idOf(sent) === "m0" ? (statuses.shift() ?? 200) : 200,
+  );
+  await sendAgain();
+  expect(await sendAgain({ includeReplayed: true })).toBe(1);
+  expect(world.sent()).toEqual(["m0", "m0", "m1", "m2", "m0", "m0"]);
+});
+
+test("whenever facts are acknowledged late, each delivery ends, in order", async () => {
+  const respond = failing({ m0: 1 });
+  const world = strictWorld((sent) =>
+    respond(sent) === 200 ? { status: 200, afterMs: 1_000 } : 503,
+  );
+  await world.run();
+  world.cluster.delayWrites(3_000);
+  for (let times = 0; times < 80; times += 1) {
+    world.calls(1, { user: a });
+    await world.settle(1_300);
+  }
+  await world.settle(HOUR_MS);
+  const ids = Array.from({ length: 80 }, (_, at) => `m${at}`);
+  expect([...new Set(world.sent())]).toEqual(ids);
+  const asked = world.kafka.admin.committed("sw.deliver.crm", topics.deliveries(CRM));
+  await world.settle(1_000);
+  expect(await asked).toEqual([expect.objectContaining({ offset: 80 })]);
+});
+
 test("a replay that is rejected again leaves the user blocked, until a replay of the new dead letter", async () => {
-  const { world, sendAgain } = await heldWorld({ m0: 2 });
+  const { world, sendAgain } = await heldWorld(failing({ m0: 2 }, 400));
   await sendAgain();
   expect(world.sent()).toEqual(["m0", "m0"]);
   expect(await sendAgain()).toBe(1);
@@ -161,16 +192,18 @@ test("a replay that is rejected again leaves the user blocked, until a replay of
 });
 
 test("the replay also frees the user if dead letters do not hold users any more", async () => {
-  const { world, sendAgain } = await heldWorld({ m0: 1 }, { onDeadLetter: "continue" });
+  const { world, sendAgain } = await heldWorld(failing({ m0: 1 }, 400), {
+    onDeadLetter: "continue",
+  });
   await sendAgain();
   expect(world.sent()).toEqual(["m0", "m0", "m1", "m2"]);
 });
 
 test("so it does if the destination is loose now", async () => {
-  const { world, sendAgain } = await heldWorld(
-    { m0: 1 },
-    { order: "loose", onDeadLetter: "continue" },
-  );
+  const { world, sendAgain } = await heldWorld(failing({ m0: 1 }, 400), {
+    order: "loose",
+    onDeadLetter: "continue",
+  });
   await sendAgain();
   expect(world.sent()).toEqual(["m0", "m0", "m1", "m2"]);
 });
