@@ -3,7 +3,7 @@
  * those, none of this exists.
  *
  *   place                              what happens there
- *   between consumer and dispatcher    `ordered-partition.ts` for the queue, `copies.ts` for retries
+ *   between consumer and dispatcher    `ordered-partition.ts` for the queue, `ordered-retries.ts` for retries
  *   before a request                   the partition must certainly be ours: a process that was frozen does not know yet
  *                                      what is settled meanwhile
  *   a copy is written                  it gets a header with its place in the queue; so does a dead letter that holds
@@ -150,7 +150,8 @@ export class DestinationOrder implements OrderHost, Disposable {
 
   /** Returns the owners of these deliveries whose partitions another process may own by now. */
   readonly lost = async (calls: readonly Call[]): Promise<readonly OwnedPartition[]> => {
-    const isOurs = (owner: OwnedPartition) => this.#assigned.get(owner)?.isOurs() ?? true;
+    const isOurs = (owner: OwnedPartition) =>
+      this.#assigned.get(owner)?.isOurs() ?? Promise.resolve(true);
     const [call] = calls;
     // Without batches, this is called for each delivery.
     if (call !== undefined && calls.length === 1) {

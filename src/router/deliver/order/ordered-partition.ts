@@ -106,9 +106,8 @@ export class OrderedPartition implements PartitionHandler {
   readonly #states = new Map<string, KeyState>();
   /** Free keys in `#states`. */
   readonly #lingering = new Set<string>();
-  /** By offset. */
   readonly #items = new Map<number, Item>();
-  /** Records of deliveries that wait in memory, by offset. */
+  /** Records of deliveries that wait in memory. Both maps are by offset. */
   readonly #records = new Map<number, IncomingRecord>();
   /** Records that were not read, because a bound is reached. */
   #unread: IncomingRecord[] = [];
@@ -340,13 +339,14 @@ export class OrderedPartition implements PartitionHandler {
         this.#run(forget);
         return;
       case "aside":
-        this.#records.delete(offset);
         this.#run(async () => {
           if (!(await this.#host.write(this.line, fact("wait"), messageId))) return;
           this.#finish(offset, item, "wait");
         });
         return;
-      default:
+      case "divert":
+      case "bury":
+      case "hold":
         this.#run(async () => {
           const second = fact(kind === "bury" ? "settled" : "retry");
           if (!(await this.#host.write(this.line, second, messageId))) return;
