@@ -101,9 +101,8 @@ export function readWaiting(
   const { attempt, endpoint } = parsed.delivery;
   if (dueAtMs === null) return invalid(`the header ${DELIVERY_HEADER.dueAt} is missing`);
   const line = topics.deliveries(destination);
-  const passes = attempt > 0 || endpoint !== null;
+  const passes = attempt > 0 || endpoint !== null || queuePlaceOf(record) !== null;
   const places = passes ? ([topics.retries(destination), line] as const) : ([line] as const);
-  const hasPlace = queuePlaceOf(record) !== null;
   const writtenMs = timestampMs > 0 ? timestampMs + CLOCKS_DIFFER_MS : nowMs;
   const latestMs = Math.min(writtenMs, nowMs) + delayMs;
   return {
@@ -114,7 +113,7 @@ export function readWaiting(
     destination,
     receivedAtMs,
     firstAttemptAtMs,
-    topics: hasPlace ? [topics.retries(destination)] : places,
+    topics: places,
   };
 }
 
@@ -132,7 +131,8 @@ export function judgeNow(waiting: DelayedRecord, places: Places): Due["verdict"]
   }
   const { dueAtMs, topics } = waiting;
   const topic = topics.find((each) => places.exists(each));
-  if (topic !== undefined) return { kind: "return", topic, dueAtMs };
+  const isKeptOut = topic !== topics[0] && queuePlaceOf(waiting.record) !== null;
+  if (topic !== undefined && !isKeptOut) return { kind: "return", topic, dueAtMs };
   const error = `the topic ${topics.join(" or ")} does not exist`;
   return { kind: "dead-letter", reason: "unknown-destination", error };
 }

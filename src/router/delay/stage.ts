@@ -215,8 +215,10 @@ function createWriter(
       const other = became.get(waiting.record);
       return other ?? (isRetryTopic(verdict.topic, topics) ? "returned" : "queued");
     });
-    const dead = due.filter((_, at) => outcomes[at]?.startsWith("dead:"));
-    await settle(deps, topics, dead);
+    if (deadLetters.length > 0) {
+      const dead = due.filter((_, at) => outcomes[at]?.startsWith("dead:"));
+      await settle(deps, topics, dead);
+    }
     return outcomes;
   };
 }

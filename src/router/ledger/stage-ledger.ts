@@ -9,6 +9,9 @@
  *                                              processed twice
  *   3  its offset is committed                 nothing is repeated
  *
+ * Outcomes of records that were processed earlier are written without a commit (`BookedPartition.report`); after a crash
+ * before that, an audit counts these deliveries as waiting.
+ *
  * A consumer writes one record per commit, for all its partitions; or several, if there are very many sums.
  */
 
@@ -25,6 +28,8 @@ const SUMS_MAX = 4_000;
 export interface BookedPartition extends AssignedPartition {
   /** Absent if no ledger is written. */
   readonly book?: Tallies | undefined;
+  /** Writes outcomes for which no commit follows, and empties them. Never rejects. Absent if no ledger is written. */
+  readonly report?: ((outcomes: Tallies) => Promise<void>) | undefined;
 }
 
 export type OnBooked = (partition: BookedPartition) => PartitionHandler;
@@ -51,6 +56,11 @@ export class StageLedger {
         topic,
         partition,
         book,
+        report: (outcomes) => {
+          const tallies = new Tallies();
+          tallies.takeAll(outcomes);
+          return this.write({ read: [], isLast: false, tallies });
+        },
         topicId: () => assigned.topicId(),
         finish: (offset) => assigned.finish(offset),
         hold: (offset) => assigned.hold(offset),

@@ -28,6 +28,7 @@ import {
   type RecordContent,
   type RecordHeader,
   type RecordHeaders,
+  type VisitHeader,
   type WithHeaders,
 } from "../../domain/record.ts";
 
@@ -79,13 +80,18 @@ export function orderKey({ key }: Pick<RecordContent, "key">): string | null {
   return hash("sha256", key, "base64url").slice(0, KEY_CHARACTERS);
 }
 
+/** Set by `readPlace`. A closure for each record would be an allocation for each record that has no place. */
+let lastPlace = "";
+const readPlace: VisitHeader = (name, bytes, start, end) => {
+  if (name === PLACE_HEADER && start >= 0) lastPlace = bytes.toString("latin1", start, end);
+};
+
 /** The place in the queue that a copy or a dead letter names; null if it names none. */
 export function queuePlaceOf(record: WithHeaders): QueuePlace | null {
-  let text: string | null = null;
-  eachHeader(record, (name, bytes, start, end) => {
-    if (name === PLACE_HEADER && start >= 0) text = bytes.toString("latin1", start, end);
-  });
-  const [, line, offset] = PLACE.exec(text ?? "") ?? [];
+  lastPlace = "";
+  eachHeader(record, readPlace);
+  if (lastPlace === "") return null;
+  const [, line, offset] = PLACE.exec(lastPlace) ?? [];
   if (line === undefined || offset === undefined) return null;
   return { line, offset: Number(offset) };
 }

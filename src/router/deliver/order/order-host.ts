@@ -10,7 +10,7 @@ import type { ReadBack } from "./read-back.ts";
 
 export interface OrderHost {
   readonly facts: Pick<FollowedFacts, "of" | "onFact">;
-  readonly timer: Pick<Timer, "nowMs">;
+  readonly timer: Timer;
   /** False if the destination was strict, and is loose now. */
   readonly isStrict: boolean;
   /** True if dead letters hold their key. */
@@ -59,4 +59,12 @@ export function resultOf(
 /** True if a dead letter with this reason gets its place in the queue, because its user waits for it. */
 export function isHeldFor(reason: string): boolean {
   return !HOLDS_NOBODY.includes(`dead:${reason}`);
+}
+
+/** True if a delivery that waited has to end before its record is deleted. */
+export function isTooOld(
+  { timestampMs }: IncomingRecord,
+  { timer, waitMaxMs }: Pick<OrderHost, "timer" | "waitMaxMs">,
+): boolean {
+  return timestampMs > 0 && timer.nowMs() - timestampMs > waitMaxMs;
 }

@@ -16,10 +16,9 @@
  *            3 finish, or forget               the same
  *   bury     1 dead letter                     it is attempted again
  *            2 fact `settled`                  the next one follows
- *            3 finish, or forget               the same
  *   hold     1 dead letter                     it is attempted again
  *            2 fact `retry`                    the key waits for an operator, who replays the dead letter
- *            3 finish, or forget               the same
+ *   ...      3 finish, or forget               the same
  *   forget   1 tombstone of `wait`             nothing is repeated
  *
  * The first step of divert, bury and hold is that of every delivery (`../completions.ts`). Before it decides anything, the
@@ -28,8 +27,7 @@
  *
  *   a delivery                               then
  *   has no key                               is passed on at once
- *   is read again, and has a fact or is      is processed
- *   settled
+ *   is read again, with a fact or settled    is processed
  *   arrives when a bound is reached          waits in memory, unread, until fewer users and deliveries wait; after a few
  *                                            hundred records, no more are fetched
  *   that waits is not in the queue any more  is lost: an error is logged, and the next one follows
@@ -63,7 +61,8 @@ import {
 } from "../../order/key-order.ts";
 import { type Ended, type FinishingPartition, tally } from "../in-flight.ts";
 import { type Judged, LateFacts } from "./late-facts.ts";
-import { type OrderHost, resultOf } from "./order-host.ts";
+import { LateOutcomes } from "./late-outcomes.ts";
+import { isTooOld, type OrderHost, resultOf } from "./order-host.ts";
 import type { ReadBack } from "./read-back.ts";
 
 /** Maximum number of deliveries that were read back and are in memory. */
@@ -112,9 +111,10 @@ export class OrderedPartition implements PartitionHandler {
   /** Records that were not read, because a bound is reached. */
   #unread: IncomingRecord[] = [];
   readonly #late: LateFacts;
+  readonly #lateOutcomes: LateOutcomes;
   /** Deliveries whose turn it is: those to read back, and those in memory. */
   readonly #asides = new Set<Turn>();
-  #ready: IncomingRecord[] = [];
+  readonly #ready: IncomingRecord[] = [];
   /** The offset after the last record that was read. */
   #next = 0;
   #inMemory = 0;
@@ -128,6 +128,7 @@ export class OrderedPartition implements PartitionHandler {
   ) {
     this.#host = host;
     this.#assigned = assigned;
+    this.#lateOutcomes = new LateOutcomes(host.timer, assigned);
     this.#readBack = host.readBack(assigned.partition, this.#draining.signal);
     this.#inner = open({ finish: (...args) => this.#ended(...args) });
     const remove = (fact: Fact) => this.#run(() => host.write(this.line, fact, null));
@@ -170,6 +171,7 @@ export class OrderedPartition implements PartitionHandler {
     this.#endListening();
     await this.#inner.drain();
     await this.#work.ended();
+    await this.#lateOutcomes.write();
     this.#host.left(this);
   }
 
@@ -309,16 +311,12 @@ export class OrderedPartition implements PartitionHandler {
       const isSettled = offset <= (this.#states.get(key)?.settledTo ?? -1);
       if (isSettled || record === null) {
         this.#decide(key, (state) => ended(state, isSettled ? "accepted" : "rejected"));
-      } else if (this.#isTooOld(record)) {
+      } else if (isTooOld(record, this.#host)) {
         item.ended = await this.#host.expire(record);
         if (item.ended !== null) this.#decide(key, (state) => ended(state, "rejected"));
       } else this.#ready.push(record);
       this.#pump();
     });
-  }
-
-  #isTooOld({ timestampMs }: IncomingRecord): boolean {
-    return timestampMs > 0 && this.#host.timer.nowMs() - timestampMs > this.#host.waitMaxMs;
   }
 
   /** Carries out an action, step by step. */
@@ -365,7 +363,7 @@ export class OrderedPartition implements PartitionHandler {
     else if (record !== undefined) this.#ready.push(record);
   }
 
-  /** Also counts it, unless it was settled meanwhile. @param otherwise what became of it, if it was not attempted. */
+  /** Also counts it, once. @param otherwise what became of it, if it was not attempted. */
   #finish(offset: number, item?: Item, otherwise: Outcome = "skipped:settled"): void {
     if (item === undefined || item.isOver) return;
     const { isReadBack, delivery } = item;
@@ -380,7 +378,8 @@ export class OrderedPartition implements PartitionHandler {
 
   #tally(delivery: TalliedDelivery, as: Outcome, endings: readonly Ended[]): void {
     const { book } = this.#assigned;
-    if (book !== undefined) tally(book, delivery, as, endings);
+    if (as === "in:wait") this.#lateOutcomes.add(delivery, endings);
+    else if (book !== undefined) tally(book, delivery, as, endings);
   }
 
   /** Writes the facts again that this owner relies on. */
@@ -388,9 +387,10 @@ export class OrderedPartition implements PartitionHandler {
     for (const [key, { head, waiting, running }] of this.#states) {
       const aside = running?.isAside === true ? [running.offset] : [];
       const offsets = [...aside, ...waiting];
-      const facts: Fact[] = offsets.map((offset) => ({ kind: "wait", key, offset }));
-      if (head !== null) facts.unshift({ kind: "retry", key, offset: head });
-      for (const fact of facts) this.#run(() => this.#host.write(this.line, fact, ""));
+      const waits = offsets.map((offset) => ({ kind: "wait", key, offset }) as const);
+      const retry = head === null ? [] : [{ kind: "retry", key, offset: head } as const];
+      const write = (fact: Fact) => this.#host.write(this.line, fact, "");
+      for (const fact of [...retry, ...waits]) this.#run(() => write(fact));
     }
   }
 
