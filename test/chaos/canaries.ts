@@ -72,7 +72,9 @@ export class Canaries {
         .filter(({ atMs }) => isLate(atMs, periods, exposures))
         .map(({ atMs, path }) => `${messageId} was sent to ${path} at ${atMs}, while suppressed`);
       const liftedAtMs = periods.at(-1)?.toMs ?? 0;
-      const isAccepted = requests.some(({ path, status }) => path === HEALTHY && status === 200);
+      const isAccepted = requests.some(
+        ({ path, status }) => path === HEALTHY && status !== null && status >= 200 && status < 300,
+      );
       const isLost = !isAccepted && sentAtMs > readBy(liftedAtMs, exposures);
       return isLost ? [...late, `${messageId} is lost, although its user was lifted`] : late;
     });
