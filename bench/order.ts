@@ -47,7 +47,7 @@ const SECONDS = 30;
 /** These delays are short, so that deliveries that failed are retried within the run. */
 const SETTINGS = { delays: ["2s", "5s", "10s"], logLevel: "info" } as const;
 const WAITING = 1_000;
-/** Of how many calls in the queue one is of the user who waits. */
+/** One call of this number in the queue belongs to the user who waits. */
 const ONE_IN = [1, 10];
 const BLOCKED_USERS = 100_000;
 const STEP_MS = 100;

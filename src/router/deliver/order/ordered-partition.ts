@@ -138,8 +138,8 @@ export class OrderedPartition implements PartitionHandler {
 
   /** True if no more deliveries are read. */
   get isFull(): boolean {
-    const { blockedMax, waitingMax } = this.#host;
-    return this.blocked >= blockedMax || this.waiting >= waitingMax;
+    const { isStrict, blockedMax, waitingMax } = this.#host;
+    return (isStrict && this.blocked >= blockedMax) || this.waiting >= waitingMax;
   }
 
   /** Call once, before `take`, when the facts that exist now have been read. @param line see `lineOf`. */

@@ -49,7 +49,7 @@ export class ReadBack {
   /**
    * Resolves with null if the delivery was deleted, or if the signal aborts. Never rejects.
    *
-   * @param end an offset up to which the partition was read, so that there is no need to wait for records.
+   * @param end the owner has read the partition up to this offset, so reading up to it does not wait for new records.
    * @param key the key of the delivery (`orderKey`): after the queue was created again, another one may be there.
    */
   async read(offset: number, end: number, key: string): Promise<IncomingRecord | null> {

@@ -347,6 +347,22 @@ test("the destination is on hold while as many users are blocked as are allowed"
   expect(await metrics()).toContain('switchyard_order_blocked_users{destination="crm"} 0');
 });
 
+test("users who stay blocked do not stop a destination that is loose now", async () => {
+  const own = { onDeadLetter: "hold" } as const;
+  const world = strictWorld(failing({ m0: 1 }, 400), own, { blockedMax: 1 });
+  const { deliver } = await world.run();
+  world.calls(1, { user: a });
+  await world.settle(1_000);
+  world.calls(1, { user: () => "b" });
+  await world.settle(1_000);
+  expect(world.sent()).toEqual(["m0"]);
+  const [crm] = world.destinations;
+  if (crm === undefined) return;
+  await world.reload(deliver, [{ ...crm, order: "loose", onDeadLetter: "continue" }]);
+  await world.settle(1_000);
+  expect(world.sent()).toEqual(["m0", "m1"]);
+});
+
 test("a loose destination has no counts of blocked users", async () => {
   const world = strictWorld(failing({}), { order: "loose" });
   const { deliver } = await world.run();
