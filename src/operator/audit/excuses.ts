@@ -42,9 +42,7 @@ export function excusesOf(
   balance: Balance,
   open: ReadonlySet<number> | undefined,
 ): Excuses {
-  const changes = ownerChanges(groups, books, balance);
-  const isAtChange = (atMs: number) =>
-    changes.some(({ fromMs, toMs }) => fromMs <= atMs && atMs <= toMs);
+  const isAtChange = changesOf(groups, books, balance);
   return new Map(
     spare.map(({ key, all }) => {
       const repeated = all.filter(({ atMs }) => isAtChange(atMs)).length;
@@ -76,22 +74,23 @@ export function withExcuse(all: readonly Spare[], excuses: Excuses) {
   return { repeated, pending, named };
 }
 
-/** When the partitions and replays from which the hop is written changed their owner. */
-function ownerChanges(
+/** Returns whether, at a time, a partition or replay from which the hop is written was changing its owner. */
+export function changesOf(
   groups: GroupNames,
   books: Books,
   { hop, destination }: Balance,
-): readonly Interval[] {
+): (atMs: number) => boolean {
   const isWriter = (group: string) => {
     const writer = writerOf(group, groups);
     if (writer === null || !WRITERS[hop.name].includes(writer)) return false;
     return writer !== "deliver" || group === groups.deliver(destination as DestinationId);
   };
-  return books
+  const changes = books
     .changes()
     .filter(({ group }) => isWriter(group))
-    .map(({ fromMs, toMs, isCrash }) => {
+    .map(({ fromMs, toMs, isCrash }): Interval => {
       if (!isCrash) return { fromMs, toMs };
       return { fromMs: fromMs - CRASH_MARGIN_MS, toMs: toMs + LATE_MARGIN_MS };
     });
+  return (atMs) => changes.some(({ fromMs, toMs }) => fromMs <= atMs && atMs <= toMs);
 }

@@ -18,12 +18,12 @@
 
 import type { RecordPlace } from "../../domain/record.ts";
 import type { Sum } from "../../router/ledger/tallies.ts";
-import { type Excuses, excusesOf, withExcuse } from "./excuses.ts";
+import { changesOf, type Excuses, excusesOf, withExcuse } from "./excuses.ts";
 import { findMissing } from "./find-missing.ts";
 import { findDifference, findSubset, sumOf } from "./find-subset.ts";
 import type { Balance, HopName } from "./hops.ts";
 import { identifiedCall, identifiedDelivery } from "./identities.ts";
-import { readContent, readSpare, type Spare } from "./read-content.ts";
+import { eachContent, readContent, readSpare, type Spare } from "./read-content.ts";
 import { type Input, readEntries, readInput } from "./read-input.ts";
 import { type AuditSource, readRanges, type Window } from "./read-window.ts";
 import { groupsOf, settle } from "./settle.ts";
@@ -90,10 +90,9 @@ export async function locate(
   const isMore = assigned === null && found.missing.length > surplus - balance.count;
   const missing = explained?.minus ?? (isMore ? [] : found.missing);
   const { repeated, pending, named } = withExcuse(tooMany ?? spare, excuses);
-  const hasCopies = repeated.length > 0 || window.books.changes().some(({ isCrash }) => isCrash);
   if (tooMany === null) {
     const atChange = repeated.slice(0, surplus);
-    if (hasCopies) {
+    if (await mayHaveCopies(source, window, balance)) {
       // The topic contains all that it should, so what is missing of a ledger record is.
       const certain = assigned === null ? [] : missing;
       const findings = await missingIn(source, balance, certain);
@@ -117,6 +116,22 @@ export async function locate(
   const unnamed = more + (explained === null ? found.unnamed : 0);
   const inProgress = waitingOf(pending);
   return { findings, unnamed, unsure: 0, repeated: repeated.length, inProgress };
+}
+
+/** True if an owner that crashed may have written some of the deliveries, also if it was the first one of all. */
+async function mayHaveCopies(
+  source: AuditSource,
+  window: Window,
+  balance: Balance,
+): Promise<boolean> {
+  const { books } = window;
+  if (books.changes().some(({ isCrash }) => isCrash)) return true;
+  const isAtChange = changesOf(source.groups, books, balance);
+  let isAny = false;
+  await eachContent(source, window, balance, ({ atMs }) => {
+    isAny ||= isAtChange(atMs);
+  });
+  return isAny;
 }
 
 async function missingIn(

@@ -214,6 +214,16 @@ test("what is missing is named, also if what became of other deliveries after a 
   expect(isUnsure(report)).toBe(true);
 });
 
+test("if the first owner of all crashed before its first ledger record, its deliveries are not missing or too many", async () => {
+  const all = Array.from({ length: 12 }, (_, offset) => offset);
+  const world = await World.create(all.map((offset) => `m${offset}`));
+  world.retried([0, 1, 4, 5, 6, 7, 8, 9, 10]);
+  await world.clock.advance(500);
+  world.processed("next", { ranges: [[0, 12]], retried: [2, 3, 9, 11], lost: [9] });
+  const report = await world.audit();
+  expect([report.findings, report.unnamed, isUnsure(report)]).toEqual([[], [], true]);
+});
+
 /** Returns how often each message ID should be in the delay topic, and is not. */
 async function live(world: World, queue: readonly string[], random: Prng, loss: number) {
   const absent = new Map<string, number>();
