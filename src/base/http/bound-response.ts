@@ -36,7 +36,8 @@ const PIECE_BYTES = 4_096;
 /**
  * When a response ends, undici makes an array for the headers of the next one. After a pause, the array is in the old
  * generation. It would keep the headers, and the bytes from which they were read, in memory until the whole heap is
- * collected (docs/decisions/0043-a-thousand-members.md). If undici gets this interim response first, it makes another.
+ * collected. If undici gets this interim response first, it makes another
+ * (docs/decisions/0007-garbage-collection.md#an-empty-array-that-waits).
  */
 const INTERIM = Buffer.from("HTTP/1.1 102 \r\n\r\n");
 const PAUSE_MS = 100;

@@ -77,7 +77,7 @@ const BATCH_RECORDS_MAX = 20_000;
 
 /**
  * All empty buffers share this array. Otherwise, each buffer's array would reach the old generation while the buffer is
- * empty, and would keep former records in memory (docs/decisions/0043-a-thousand-members.md#an-empty-array-that-waits).
+ * empty, and would keep former records in memory (docs/decisions/0007-garbage-collection.md#an-empty-array-that-waits).
  */
 const EMPTY: never[] = [];
 
