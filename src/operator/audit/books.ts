@@ -6,8 +6,9 @@
  *   covers offsets that another one covers              they were processed twice
  *   comes from another owner than the one before it,    the earlier owner crashed. What it had done since its last
  *     which did not say that it ends                    ledger record was done again, and is in no ledger record
- *   ... which said that it ends                         what was still being written then was done again
- *   is the first one of a partition                     an owner may have crashed before its first ledger record
+ *   ... which said that it ends                         what was still being written then was done again, and an owner
+ *                                                       between the two may have crashed before its first ledger record
+ *   is the first one of a partition                     the same: an owner may have crashed before that, any time ago
  *   starts where another program committed              an operator moved the offset: forward if offsets between the
  *                                                       two are not covered, and back if some are covered twice
  *   starts above the one before it, otherwise           offsets between the two were processed by a process that
@@ -78,7 +79,7 @@ export interface OwnerChange extends Interval {
 
 /** An owner that gave up a partition may still be writing for this time. */
 const AFTER_END_MS = 60_000;
-/** For this time, a replay or the first owner of a partition may have written before a ledger record. */
+/** For this time, a replay may have written before a ledger record. */
 const UNBOOKED_MS = 600_000;
 
 interface Tenure {
@@ -173,8 +174,8 @@ export class Books {
     this.#tenures.set(key, { group, process, hasEnded: isLast, atMs });
     if (before === undefined || !(isFirst || before.process !== process)) return before;
     const lastMs = this.#lastWriteMs(before);
-    // An owner that has ended may still be writing when the next one begins.
-    const toMs = before.hasEnded ? lastMs : Math.min(atMs, lastMs);
+    // An owner that has ended may still be writing when the next one begins, and others may have crashed between the two.
+    const toMs = before.hasEnded ? Math.max(atMs - 1, lastMs) : Math.min(atMs, lastMs);
     this.#changes.push({ group, fromMs: before.atMs, toMs, isCrash: !before.hasEnded });
     return before;
   }
@@ -196,8 +197,8 @@ export class Books {
     this.#partitions.set(key, booked);
     const before = this.#own(key, record, start !== undefined, atMs);
     if (before === undefined && start !== undefined && ranges.length > 0) {
-      const fromMs = Math.max(0, atMs - UNBOOKED_MS);
-      this.#changes.push({ group: record.group, fromMs, toMs: atMs - 1, isCrash: false });
+      const { group } = record;
+      this.#changes.push({ group, fromMs: 0, toMs: atMs - 1, isCrash: false });
     }
     const { end } = booked.coverage;
     if (start?.isOurs === false && start.offset > end && before !== undefined) {

@@ -6,13 +6,17 @@
 import type { DestinationId } from "../../domain/ids.ts";
 import { placeOf, type RecordPlace } from "../../domain/record.ts";
 import type { OffsetRange } from "../../kafka/port.ts";
+import { BIN_MS } from "../../router/ledger/tallies.ts";
 import { eachInParallel } from "../connect/partition-ranges.ts";
 import { type Hash, keyOf } from "./find-subset.ts";
 import type { Balance } from "./hops.ts";
 import { type Identified, identifiedDelivery } from "./identities.ts";
 import { type AuditSource, readRanges, type Window } from "./read-window.ts";
 
-/** Records are written up to this time before their ledger record, and after it if clocks differ. */
+/**
+ * Records are written up to this time before their ledger record, and after it if clocks differ. An owner that crashed
+ * may have written them at any time since their calls were received.
+ */
 const MARGIN_MS = 60_000;
 /** The start of the value of a delivery that notifies a destination of a deletion (`router/deletion/deletion.ts`). */
 const DELETION = Buffer.from('{"type":"delete",');
@@ -71,7 +75,8 @@ export async function eachContent(
       audited.hop === hop.name && (hop.name === "delay" || own.includes(topic)),
   );
   await eachInParallel([...Map.groupBy(behind, ({ topic }) => topic)], async ([topic, some]) => {
-    const sinceMs = Number.isFinite(fromMs) ? Math.max(0, fromMs - MARGIN_MS) : 0;
+    const beganMs = Number.isFinite(fromMs) ? Math.min(fromMs, balance.bin * BIN_MS) : 0;
+    const sinceMs = Math.max(0, beganMs - MARGIN_MS);
     const starts = await kafka.admin.offsetsAt(topic, sinceMs);
     const stops = Number.isFinite(toMs) ? await kafka.admin.offsetsAt(topic, toMs + MARGIN_MS) : [];
     for (const { partition, first, before, end, committed } of some) {

@@ -224,6 +224,16 @@ test("if the first owner of all crashed before its first ledger record, its deli
   expect([report.findings, report.unnamed, isUnsure(report)]).toEqual([[], [], true]);
 });
 
+test("what an owner wrote that crashed long ago, before its first ledger record, is repeated", async () => {
+  const world = await World.create(["m0", "m1", "m2"]);
+  world.retried([0, 1]);
+  await world.clock.advance(900_000);
+  world.processed("next", { ranges: [[0, 3]], retried: [0, 2] });
+  const report = await world.audit();
+  expect([report.findings, report.unnamed, isUnsure(report)]).toEqual([[], [], false]);
+  expect(report.destinations.get(CRM)).toMatchObject({ repeated: 2, awaitingRetry: 4 });
+});
+
 /** Returns how often each message ID should be in the delay topic, and is not. */
 async function live(world: World, queue: readonly string[], random: Prng, loss: number) {
   const absent = new Map<string, number>();

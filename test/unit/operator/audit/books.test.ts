@@ -63,6 +63,19 @@ describe("a ledger record of a partition", () => {
     );
     expect(changes).toEqual([{ fromMs: 1_000, toMs: 61_000, isCrash: false }]);
   });
+  test("comes long after the end of the earlier owner: another one may have crashed between the two", () => {
+    const books = booksOf(
+      { process: "a", ranges: [[0, 10]], start: ours(0) },
+      { process: "a", ranges: [], isLast: true },
+    );
+    const read = [{ ...place, ranges: [[10, 12]] as const, start: ours(10) }];
+    const record = { group: "route", process: "b", number: 0, read, isLast: false };
+    books.add({ ...record, tallies: new Tallies() }, 900_000);
+    expect(books.changes().at(-1)).toEqual({
+      ...{ group: "route", fromMs: 1_000 },
+      ...{ toMs: 899_999, isCrash: false },
+    });
+  });
   test("begins another tenure of the same process, which did not say that it ends", () => {
     const changes = changesOf(
       { process: "a", ranges: [[0, 10]], start: ours(0) },
@@ -94,9 +107,7 @@ describe("a ledger record of a partition", () => {
     const read = [{ ...place, ranges: [[0, 10]] as const, start: ours(0) }];
     const record = { group: "route", process: "a", number: 0, read, isLast: false };
     books.add({ ...record, tallies: new Tallies() }, 900_000);
-    expect(books.changes()).toEqual([
-      { group: "route", fromMs: 300_000, toMs: 899_999, isCrash: false },
-    ]);
+    expect(books.changes()).toEqual([{ group: "route", fromMs: 0, toMs: 899_999, isCrash: false }]);
   });
   test("is about another incarnation of the topic: its offsets are others", () => {
     const books = booksOf({ process: "a", ranges: [[0, 10]], start: ours(0) });
