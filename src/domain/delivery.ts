@@ -10,6 +10,7 @@
  *   switchyard-received-at        route             yes              ms; latency is measured from it
  *   switchyard-user-hash          route             yes              hashes of user IDs (`suppression/user-header.ts`)
  *   switchyard-endpoint           deliver (every)   yes              reference to the only endpoint to request
+ *   switchyard-accepted-by        deliver (strict)  yes              endpoints that need not be requested again
  *   switchyard-attempt            deliver           no               number of attempts, 0 if absent
  *   switchyard-first-attempt-at   deliver           no               ms; the retry window starts here
  *   switchyard-retry-count        deliver           no               number of scheduled retries, 0 if absent
@@ -36,6 +37,7 @@ export const DELIVERY_HEADER = {
   receivedAt: "switchyard-received-at",
   userHash: "switchyard-user-hash",
   endpoint: "switchyard-endpoint",
+  accepted: "switchyard-accepted-by",
   attempt: "switchyard-attempt",
   firstAttemptAt: "switchyard-first-attempt-at",
   retryCount: "switchyard-retry-count",
@@ -72,6 +74,11 @@ export interface Delivery {
    * otherwise null.
    */
   readonly endpoint: EndpointRef | null;
+  /**
+   * With `deliver: every` and a strict order, the endpoints that accepted it (`lastingId`): there is one record for all
+   * others.
+   */
+  readonly accepted: readonly string[];
   readonly attempt: number;
   /** When the deliver stage first attempted the delivery; null before that. */
   readonly firstAttemptAtMs: number | null;
@@ -92,7 +99,8 @@ export type ParsedDelivery =
 /** More than any stage counts: one attempt per second in the longest retry window makes 14,400 attempts. */
 const COUNT_MAX = 100_000;
 /** A destination has at most five endpoints at a time, but some of them may have been replaced since. */
-const ENDPOINT_KEYS_MAX = 100;
+const LISTED_MAX = 100;
+const NONE: readonly string[] = [];
 /** Two hashes. */
 const USER_HASH_MAX = 64;
 /** More than the last results of five endpoints need, even if the names of their hosts are very long. */
@@ -135,13 +143,14 @@ export function readDelivery(record: WithHeaders): ParsedDelivery {
     receivedAtMs,
     userHash: fields.text(AT.userHash)?.slice(0, USER_HASH_MAX) ?? null,
     endpoint: fields.fewTexts(AT.endpoint) as EndpointRef | null,
+    accepted: listed(fields.text(AT.accepted)),
     attempt,
     firstAttemptAtMs,
     retryCount,
     dueAtMs,
     notBeforeMs,
     retryTopic: fields.fewTexts(AT.retryTopic),
-    rejected: endpointKeys(fields.text(AT.rejected)),
+    rejected: listed(fields.text(AT.rejected)) as readonly EndpointKey[],
     lastOutcome: fields.text(AT.lastOutcome)?.slice(0, LAST_OUTCOME_MAX) ?? null,
   };
   return { kind: "delivery", delivery };
@@ -177,9 +186,9 @@ function invalid(field: DeliveryField, what: string): ParsedDelivery {
   return { kind: "invalid", header, error: `the header ${header} ${what}` };
 }
 
-function endpointKeys(value: string | null): readonly EndpointKey[] {
-  if (value === null || value === "") return [];
-  return value.split(",", ENDPOINT_KEYS_MAX) as EndpointKey[];
+function listed(value: string | null): readonly string[] {
+  if (value === null || value === "") return NONE;
+  return value.split(",", LISTED_MAX);
 }
 
 /** The headers of a delivery's record; absent fields and zero counts are omitted. */
@@ -195,6 +204,7 @@ export function deliveryHeaders(delivery: Delivery): RecordHeader[] {
   add(DELIVERY_HEADER.receivedAt, delivery.receivedAtMs);
   add(DELIVERY_HEADER.userHash, delivery.userHash);
   add(DELIVERY_HEADER.endpoint, delivery.endpoint);
+  add(DELIVERY_HEADER.accepted, delivery.accepted.join(","));
   add(DELIVERY_HEADER.attempt, delivery.attempt || null);
   add(DELIVERY_HEADER.firstAttemptAt, delivery.firstAttemptAtMs);
   add(DELIVERY_HEADER.retryCount, delivery.retryCount || null);

@@ -37,6 +37,8 @@ export interface EndpointName {
   readonly id: string;
   readonly name: string;
   readonly ref: EndpointRef;
+  /** See `lastingId`. */
+  readonly lastingId: string;
 }
 
 export type EndpointNames = ReadonlyMap<EndpointKey, EndpointName>;
@@ -46,7 +48,8 @@ export function endpointNames({ id: destination, endpoints }: Named): EndpointNa
     endpoints.map((endpoint) => {
       const id = endpointId(endpoint, endpoints);
       const name = `${destination}[${id}] ${URL.parse(endpoint.url)?.host ?? ""}`;
-      return [endpoint.key, { id, name, ref: refTo(endpoint, endpoints) }];
+      const ref = refTo(endpoint, endpoints);
+      return [endpoint.key, { id, name, ref, lastingId: lastingId(endpoint) }];
     }),
   );
 }
@@ -63,9 +66,14 @@ export function endpointId({ id, key }: Endpoint, endpoints: readonly Endpoint[]
   return id ?? (at === -1 ? key : `${at + 1}`);
 }
 
+/** What tells the endpoint from the others of its destination, also if the list is reordered. */
+export function lastingId({ id, key }: Endpoint): string {
+  return id ?? key;
+}
+
 export function refTo(endpoint: Endpoint, endpoints: readonly Endpoint[]): EndpointRef {
   const id = endpointId(endpoint, endpoints);
-  const others = endpoints.filter((each) => each !== endpoint).map((each) => each.id ?? each.key);
+  const others = endpoints.filter((each) => each !== endpoint).map(lastingId);
   return [id, endpoint.key, ...others].join() as EndpointRef;
 }
 
@@ -79,7 +87,7 @@ export function endpointFor<E extends Endpoint>(
 ): E | undefined {
   const [id, hash, ...others] = ref.split(",", REF_PARTS_MAX);
   const free = endpoints.filter(
-    (each) => !others.includes(each.key) && !others.includes(each.id ?? each.key),
+    (each) => !others.includes(each.key) && !others.includes(lastingId(each)),
   );
   const placed = endpoints[Number(id) - 1];
   return (

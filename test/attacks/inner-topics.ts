@@ -209,6 +209,7 @@ function headersOf(given: Partial<Delivery>): RecordHeaders {
     dueAtMs: null,
     notBeforeMs: null,
     retryTopic: null,
+    accepted: [],
     rejected: [],
     lastOutcome: null,
     userHash: null,

@@ -56,14 +56,13 @@ interface Queued {
   readonly atMs: number;
 }
 
-/** Two endpoints with `deliver: every` cannot have a strict order. */
 export function withOrders(
   destinations: readonly WebhookDestination[],
   random: Prng,
 ): readonly WebhookDestination[] {
   if (random.chance(0.3)) return destinations;
   return destinations.map((each) => {
-    if (each.deliver === "every" || random.chance(0.3)) return each;
+    if (random.chance(0.3)) return each;
     return {
       ...each,
       order: "strict",

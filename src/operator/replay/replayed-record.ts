@@ -63,6 +63,7 @@ const KEPT: ReadonlySet<string> = new Set([
   DELIVERY_HEADER.receivedAt,
   DELIVERY_HEADER.userHash,
   DELIVERY_HEADER.endpoint,
+  DELIVERY_HEADER.accepted,
   PLACE_HEADER,
 ]);
 

@@ -160,6 +160,7 @@ const NOT_TRIED = {
   dueAtMs: null,
   notBeforeMs: null,
   retryTopic: null,
+  accepted: [],
   rejected: [],
   lastOutcome: null,
 } as const;

@@ -61,6 +61,7 @@ import {
   type Decision,
   type DecisionName,
   decide,
+  deliverOf,
   type EndpointResult,
   isAccepted,
   isSkipped,
@@ -292,7 +293,7 @@ export class Attempt {
     const calls = this.#calls;
     if (splits.length === 0) return calls;
     this.#splits = NO_SPLITS;
-    const { destination, keys } = this.#settings;
+    const { keys, destination } = this.#settings;
     const isAny = destination.deliver === "any";
     const isEnded = ({ results }: Call) => isAny && results.some(isAccepted);
     const ended = calls.filter(isEnded);
@@ -347,7 +348,7 @@ export class Attempt {
 
   #decide(calls: readonly Call[], endedAtMs: number): void {
     const { names, destination, policy } = this.#settings;
-    const batch = this.#name;
+    const [deliver, batch] = [deliverOf(destination), this.#name];
     const unsent = this.#isUnsent ? calls.filter(({ results }) => results.every(isSkipped)) : [];
     if (unsent.length > 0) {
       if (this.#decision === "accepted") this.#decision = "not-sent";
@@ -357,7 +358,7 @@ export class Attempt {
     for (const call of calls) {
       if (unsent.includes(call)) continue;
       const { delivery, results } = call;
-      const decision = decide(delivery, destination.deliver, names, results, policy, endedAtMs);
+      const decision = decide(delivery, deliver, names, results, policy, endedAtMs);
       if (this.#decision === "accepted") this.#decision = decision.name;
       const attempted = { delivery, results, decision, names, endedAtMs, batch };
       this.#host.ports.observer.attempted(attempted);

@@ -14,6 +14,13 @@
  *   rejected, or is gone                         dead letter with the reason rejected
  *   was skipped                                  scheduled in the same way, after at most 2 minutes
  *
+ *   deliver: every, with a strict order          decision, for the whole delivery
+ *   every endpoint accepted, now or earlier      delivered
+ *   some failed                                  scheduled for retry at those that failed; acceptances and rejections are
+ *                                                recorded
+ *   ... and the next attempt would be too late   dead letter with the reason expired
+ *   none failed, and some rejected or are gone   dead letter with the reason rejected; a replay of it is sent to these
+ *
  * An endpoint is gone after a response of 410 (`endpoint-availability.ts`). The delivery that got the response is
  * rejected; later ones are not sent to the endpoint, and nothing is recorded in them, because an operator may resume
  * the destination.
@@ -36,8 +43,8 @@
 import assert from "node:assert/strict";
 import type { DeadLetterReason } from "../../domain/dead-letter.ts";
 import type { Delivery } from "../../domain/delivery.ts";
-import type { Endpoint } from "../../domain/destination.ts";
-import { type EndpointNames, nameOf } from "../../domain/endpoint-name.ts";
+import type { AttemptedDestination, Endpoint } from "../../domain/destination.ts";
+import { type EndpointName, type EndpointNames, nameOf } from "../../domain/endpoint-name.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
 import {
   type CallVerdict,
@@ -87,6 +94,16 @@ export interface Decision {
   readonly outputs: readonly Output[];
 }
 
+/** Which endpoints must accept a delivery. With a strict order, it is one record until it is settled. */
+export type Deliver = AttemptedDestination["deliver"] | "every-ordered";
+
+export function deliverOf({
+  deliver,
+  order,
+}: Pick<AttemptedDestination, "deliver" | "order">): Deliver {
+  return deliver === "every" && order === "strict" ? "every-ordered" : deliver;
+}
+
 const DELIVERED: Decision = { name: "accepted", outputs: [] };
 
 /**
@@ -98,7 +115,7 @@ const DELIVERED: Decision = { name: "accepted", outputs: [] };
  */
 export function decide(
   delivery: Delivery,
-  deliver: "any" | "every",
+  deliver: Deliver,
   configured: EndpointNames,
   results: readonly EndpointResult[],
   policy: RetryPolicy,
@@ -109,11 +126,19 @@ export function decide(
   // By far the most frequent case returns early.
   if (isAny && results.some(isAccepted)) return DELIVERED;
   const attempted = { ...delivery, attempt: delivery.attempt + 1, notBeforeMs: null };
-  if (isAny) return decideAny(attempted, configured, results, policy, nowMs);
+  if (isAny) return decideFailed(attempted, configured, results, policy, nowMs);
+  if (deliver === "every-ordered") {
+    const now = results.filter(isAccepted).map(({ endpoint }) => nameOf(endpoint, configured));
+    const accepted = [...new Set([...delivery.accepted, ...now.map((each) => each.lastingId)])];
+    const all = [...configured.values()];
+    if (all.every(({ lastingId }) => accepted.includes(lastingId))) return DELIVERED;
+    return decideFailed({ ...attempted, accepted }, configured, results, policy, nowMs);
+  }
   const outputs = results.flatMap((each) => {
+    if (isAccepted(each)) return [];
     const endpoint = nameOf(each.endpoint, configured).ref;
     if (each.result.kind !== "skipped") {
-      return decideAny({ ...attempted, endpoint }, configured, [each], policy, nowMs).outputs;
+      return decideFailed({ ...attempted, endpoint }, configured, [each], policy, nowMs).outputs;
     }
     if (each.outcome.kind === "rejected") return noneLeft({ ...delivery, endpoint });
     const endAtMs = endOf(delivery, policy, nowMs);
@@ -123,22 +148,24 @@ export function decide(
   return outputs.length === 0 ? DELIVERED : { name: leastFinal(outputs), outputs };
 }
 
-function decideAny(
+/** Decides if not enough endpoints have accepted the delivery. */
+function decideFailed(
   attempted: Delivery,
   configured: EndpointNames,
   judged: readonly EndpointResult[],
   policy: RetryPolicy,
   nowMs: number,
 ): Decision {
-  if (judged.some(isAccepted)) return DELIVERED;
   const refusing = judged.filter(({ outcome }) => outcome.kind === "rejected");
   const gone = refusing.filter(isSkipped).map(({ endpoint }) => endpoint);
   const now = refusing.filter((each) => !isSkipped(each)).map(({ endpoint }) => endpoint);
   const rejected = [...new Set([...attempted.rejected, ...now])];
   const delivery = { ...attempted, rejected, lastOutcome: lastOutcome(judged, configured) };
   const possible =
-    delivery.endpoint === null ? configured.keys() : judged.map(({ endpoint }) => endpoint);
-  const left = [...possible].filter((key) => !rejected.includes(key));
+    delivery.endpoint === null
+      ? [...configured.keys()].filter((key) => !hasAccepted(delivery, nameOf(key, configured)))
+      : judged.map(({ endpoint }) => endpoint);
+  const left = possible.filter((key) => !rejected.includes(key));
   if (left.length === 0) return only(allRejected(delivery));
   if (left.every((key) => gone.includes(key))) return only(noneLeft(delivery));
   const askedMs = longestRetryAfter(judged);
@@ -146,6 +173,10 @@ function decideAny(
   const delayMs = delayAfterAttempt(policy, delivery.attempt, askedMs, nowMs, endAtMs);
   if (delayMs === null) return only(expired(delivery, policy, null));
   return only(scheduleRetry(delivery, delayMs, nowMs + askedMs, nowMs));
+}
+
+function hasAccepted({ accepted }: Delivery, { lastingId }: EndpointName): boolean {
+  return accepted.length > 0 && accepted.includes(lastingId);
 }
 
 export function isAccepted({ outcome }: EndpointResult): boolean {
@@ -268,12 +299,14 @@ export function expired(
 }
 
 export function allRejected(delivery: Delivery): Output {
-  return rejectedWith("every endpoint rejected it", delivery);
+  const which = delivery.accepted.length > 0 ? " that did not accept it" : "";
+  return rejectedWith(`every endpoint${which} rejected it`, delivery);
 }
 
 /** The output if each endpoint of the delivery has rejected it or is gone. */
 export function noneLeft(delivery: Delivery): Output {
-  const why = "each has rejected it, or had responded 410 to another request";
+  const done = delivery.accepted.length > 0 ? "accepted or rejected" : "rejected";
+  const why = `each has ${done} it, or had responded 410 to another request`;
   return rejectedWith(`no endpoint is left: ${why}`, delivery);
 }
 

@@ -5,7 +5,8 @@
  *   state                                                decision
  *   a required delivery header is missing or invalid     unreadable: dead letter, invalid-call
  *   its user is suppressed, unless it has to wait        suppressed: nothing is written, no request is sent
- *   its only endpoint was removed                        dead letter, unknown-destination
+ *   its only endpoint was removed, or all that have not  dead letter, unknown-destination
+ *   accepted it
  *   its retry window has ended                           dead letter, expired
  *   every endpoint has rejected it                       dead letter, rejected
  *   the destination is paused or disabled, a token for   wait
@@ -46,7 +47,7 @@ import assert from "node:assert/strict";
 import type { RecordValue } from "../../domain/decode.ts";
 import { type Delivery, readDelivery } from "../../domain/delivery.ts";
 import type { AttemptedDestination, Endpoint } from "../../domain/destination.ts";
-import { endpointFor, refTo, removedText } from "../../domain/endpoint-name.ts";
+import { endpointFor, lastingId, refTo, removedText } from "../../domain/endpoint-name.ts";
 import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
 import type { RecordContent } from "../../domain/record.ts";
 import type { Sendable, SenderHold } from "../destinations/port.ts";
@@ -56,6 +57,7 @@ import type { Turn } from "./circuit-breaker.ts";
 import { isSuppressed, parseContent } from "./content.ts";
 import {
   allRejected,
+  deliverOf,
   type EndpointResult,
   expired,
   noneLeft,
@@ -180,14 +182,17 @@ function plan(
   }
   const stored = currently(read, only, destination);
   const configured = only === null ? destination.endpoints : [only];
-  const { rejected } = stored;
-  const open =
-    rejected.length === 0 ? configured : configured.filter(({ key }) => !rejected.includes(key));
+  const { rejected, accepted } = stored;
+  const isOpen = (each: Endpoint) =>
+    !rejected.includes(each.key) && !accepted.includes(lastingId(each));
+  const isNew = rejected.length + accepted.length === 0;
+  const open = isNew ? configured : configured.filter(isOpen);
   const hasWindow = stored.attempt > 0 || stored.endpoint !== null;
   const beganAtMs = hasWindow ? stored.firstAttemptAtMs : null;
   const endAtMs = beganAtMs === null ? Number.POSITIVE_INFINITY : beganAtMs + policy.retryWindowMs;
   if (nowMs > endAtMs) return expired(stored, policy, waitedFor(open, destination, gates, nowMs));
   const [first] = open;
+  if (first === undefined && rejected.length === 0) return othersRemoved(stored);
   if (first === undefined) return allRejected(stored);
   if (holdCause(destination) !== null || gates.stopped(nowMs) !== null) {
     return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
@@ -241,7 +246,7 @@ function planWithout(
   const there = open.filter((each) => !isUnavailable(each, gates, nowMs));
   if (there.length > 0) return attempt(there);
   const lastMs = lastAfterMs(policy, endAtMs);
-  const isShare = stored.endpoint !== null;
+  const isShare = stored.endpoint !== null || stored.accepted.length > 0;
   const mayTry = turn === "retry" && (stored.attempt > 0 || !isShare);
   const isTried = ({ key }: Endpoint) =>
     !gates.isCut(key, nowMs) && (nowMs > lastMs || gates.onHoldUntilMs(key, nowMs) <= nowMs);
@@ -255,6 +260,11 @@ function planWithout(
   const uncut = open.find(({ key }) => !gates.isCut(key, nowMs));
   if (uncut === undefined) return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
   return { kind: "wait", endpoint: uncut.key, untilMs: lastMs };
+}
+
+function othersRemoved(delivery: Delivery): Output {
+  const error = "the endpoints that had not accepted it were removed";
+  return { kind: "dead-letter", reason: "unknown-destination", error, delivery };
 }
 
 function waitedFor(
@@ -274,13 +284,13 @@ function waitedFor(
 function currently(
   delivery: Delivery,
   only: Endpoint | null,
-  { deliver, endpoints }: AttemptedDestination,
+  destination: AttemptedDestination,
 ): Delivery {
   if (only !== null) {
-    const endpoint = refTo(only, endpoints);
+    const endpoint = refTo(only, destination.endpoints);
     return endpoint === delivery.endpoint ? delivery : { ...delivery, endpoint };
   }
-  const forgets = deliver === "every" && delivery.rejected.length > 0;
+  const forgets = deliverOf(destination) === "every" && delivery.rejected.length > 0;
   return forgets ? { ...delivery, rejected: [] } : delivery;
 }
 

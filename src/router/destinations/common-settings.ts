@@ -78,22 +78,13 @@ export const attemptSettings = {
   ),
 };
 
-type Order = Pick<AttemptedDestination, "order" | "onDeadLetter" | "deliver" | "endpoints">;
-
 /** Checks that the settings about the order fit together. */
 export function checkOrder(
-  { order, onDeadLetter, deliver, endpoints }: Order,
+  { order, onDeadLetter }: Pick<AttemptedDestination, "order" | "onDeadLetter">,
   place: Place,
 ): Invalid | null {
-  if (order === "loose") {
-    if (onDeadLetter === "continue") return null;
-    const expected = "continue, because order is not strict";
-    const hint = "set order: strict, or remove onDeadLetter";
-    return place.child("onDeadLetter").fail("hold", expected, hint);
-  }
-  if (deliver === "any" || endpoints.length === 1) return null;
-  const found = `strict, with deliver: every and ${endpoints.length} endpoints`;
-  const expected = "loose, because this combination is not supported yet";
-  const hint = "set deliver: any, or configure a destination for each endpoint";
-  return place.child("order").fail(found, expected, hint);
+  if (order === "strict" || onDeadLetter === "continue") return null;
+  const expected = "continue, because order is not strict";
+  const hint = "set order: strict, or remove onDeadLetter";
+  return place.child("onDeadLetter").fail("hold", expected, hint);
 }

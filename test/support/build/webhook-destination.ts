@@ -77,6 +77,7 @@ export function deliveryOf(given: Partial<Delivery> = {}): Delivery {
     dueAtMs: null,
     notBeforeMs: null,
     retryTopic: null,
+    accepted: [],
     rejected: [],
     lastOutcome: null,
     userHash: null,

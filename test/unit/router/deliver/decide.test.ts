@@ -12,7 +12,9 @@ import {
 } from "../../../../src/router/deliver/choose-retry-delay.ts";
 import {
   allRejected,
+  type Deliver,
   decide,
+  deliverOf,
   expired,
   scheduleRetry,
   skippedAsGone,
@@ -247,7 +249,7 @@ const started = deliveryOf({ firstAttemptAtMs: NOW_MS - 1_000 });
 function decided(
   results: readonly SendResult[],
   given: Partial<typeof started> = {},
-  deliver: "any" | "every" = "any",
+  deliver: Deliver = "any",
 ) {
   const responses = results.map((result, index) => resultAt(index === 0 ? A : B, result, NOW_MS));
   return decide({ ...started, ...given }, deliver, NAMES, responses, POLICY, NOW_MS);
@@ -316,6 +318,85 @@ test("every: each endpoint that failed continues by itself", () => {
     name: "accepted",
     outputs: [],
   });
+});
+
+const EVERY = "every-ordered";
+
+test.each([
+  ["every endpoint accepted", [response(200), response(201)], {}, "accepted", []],
+  [
+    "one accepted, the other failed",
+    [response(200), refused],
+    {},
+    "retry",
+    [{ kind: "retry", delivery: { endpoint: null, attempt: 1, accepted: [A], rejected: [] } }],
+  ],
+  [
+    "one rejected it, the other failed",
+    [response(404), refused],
+    {},
+    "retry",
+    [{ kind: "retry", delivery: { endpoint: null, accepted: [], rejected: [A] } }],
+  ],
+  [
+    "both failed",
+    [refused, response(503)],
+    {},
+    "retry",
+    [{ kind: "retry", delivery: { accepted: [], rejected: [] } }],
+  ],
+  [
+    "one rejected it, the other accepted",
+    [response(404), response(200)],
+    {},
+    "rejected",
+    [
+      {
+        ...{ kind: "dead-letter", reason: "rejected" },
+        error: expect.stringContaining("every endpoint that did not accept it rejected it"),
+        delivery: { endpoint: null, accepted: [B], rejected: [A] },
+      },
+    ],
+  ],
+  [
+    "one accepted, the window ends",
+    [response(200), refused],
+    { firstAttemptAtMs: NOW_MS - POLICY.retryWindowMs + 5_000 },
+    "expired",
+    [{ reason: "expired", delivery: { accepted: [A] } }],
+  ],
+] as const)(
+  "every with a strict order is one record: %s",
+  (_name, results, given, name, outputs) => {
+    const decision = decided(results, given, EVERY);
+    expect(decision).toMatchObject({ name, outputs });
+    expect(decision.outputs.length).toBe(outputs.length);
+  },
+);
+
+test.each([
+  ["accepts", { accepted: [A] }, response(200), "accepted"],
+  ["accepts, and the other one rejected it", { rejected: [A] }, response(200), "rejected"],
+  ["fails", { accepted: [A] }, refused, "retry"],
+  ["rejects", { accepted: [A] }, response(404), "rejected"],
+] as const)(
+  "every with a strict order: the last endpoint %s, after an earlier attempt at both",
+  (_name, given, result, name) => {
+    const results = [resultAt(B, result, NOW_MS)];
+    const delivery = { ...started, ...given };
+    const decision = decide(delivery, EVERY, NAMES, results, POLICY, NOW_MS);
+    expect(decision.name).toBe(name);
+    for (const output of decision.outputs) expect(output).toMatchObject({ delivery: given });
+  },
+);
+
+test("every with a strict order: an endpoint that is gone has rejected it when the others are done", () => {
+  const results = (result: SendResult) => [...GONE.slice(0, 1), resultAt(B, result, NOW_MS)];
+  const of = (result: SendResult) =>
+    decide(started, EVERY, NAMES, results(result), POLICY, NOW_MS).outputs;
+  const error = expect.stringContaining("each has accepted or rejected it, or had responded 410");
+  expect(of(response(200))).toMatchObject([{ error, delivery: { accepted: [B], rejected: [] } }]);
+  expect(of(refused)).toMatchObject([{ kind: "retry", delivery: { accepted: [], rejected: [] } }]);
 });
 
 test("every: the share of an endpoint on hold is scheduled for retry without an attempt, climbing to 2 minutes", () => {
@@ -416,6 +497,15 @@ test.each([
     });
   },
 );
+
+test.each([
+  ["loose", "any", "any"],
+  ["strict", "any", "any"],
+  ["loose", "every", "every"],
+  ["strict", "every", "every-ordered"],
+] as const)("%s order, deliver: %s", (order, deliver, decision) => {
+  expect(deliverOf({ order, deliver })).toBe(decision);
+});
 
 test("all rejected says what the last one responded", () => {
   const delivery = deliveryOf({ attempt: 1, lastOutcome: "a=404" });

@@ -168,6 +168,41 @@ test("rejections with `any` do not count with `every`, under which each endpoint
   expect(prepared(share, { destination })).toMatchObject({ reason: "rejected" });
 });
 
+const STRICT = webhookDestination({ urls: URLS, deliver: "every", order: "strict" });
+
+test("an endpoint that accepted or rejected a delivery of a strict order is not requested again", () => {
+  const more = { destination: STRICT };
+  const accepted = { ...ATTEMPTED, accepted: [A] };
+  expect(prepared(accepted, more)).toMatchObject({ endpoints: [{ key: B }], delivery: accepted });
+  const rejected = { ...ATTEMPTED, rejected: [A] };
+  expect(prepared(rejected, more)).toMatchObject({ endpoints: [{ key: B }], delivery: rejected });
+});
+
+test("an endpoint that accepted a delivery is known by its id, also with another URL", () => {
+  const endpoints = STRICT.endpoints.map((each, at) => ({ ...each, id: `e${at}` }));
+  const destination = { ...STRICT, endpoints };
+  const accepted = { ...ATTEMPTED, accepted: ["e0"] };
+  expect(prepared(accepted, { destination })).toMatchObject({ endpoints: [{ key: B }] });
+});
+
+test("if all endpoints that are left have accepted it, the others were removed: dead letter", () => {
+  const destination = { ...STRICT, endpoints: STRICT.endpoints.slice(0, 1) };
+  const accepted = { ...ATTEMPTED, accepted: [A] };
+  expect(prepared(accepted, { destination })).toMatchObject({
+    ...{ kind: "dead-letter", reason: "unknown-destination" },
+    error: "the endpoints that had not accepted it were removed",
+  });
+});
+
+test("while the endpoints that have not accepted it are unavailable, its retry is scheduled, and it does not wait in memory", () => {
+  const more = { destination: STRICT, turn: "retry", gates: asked(B) } as const;
+  const accepted = { ...ATTEMPTED, accepted: [A] };
+  expect(prepared(accepted, more)).toMatchObject({
+    ...{ kind: "retry", delayMs: 30_000 },
+    delivery: { attempt: 1, retryCount: 2, accepted: [A] },
+  });
+});
+
 test.each([{ paused: true }, { enabled: false }])(
   "with %j a retry waits until its window ends",
   (still) => {
