@@ -83,11 +83,14 @@ export function judge(
     const clear = entries.filter(([, { requests }]) => !isNotedLate(requests, blurs, TOO_LONG_MS));
     broken.push(...outOfOrder(clear));
   }
-  for (const id of STRICT) {
+  const recipients = new Map(deliveries.map(([, recipient]) => [recipient.id, recipient]));
+  for (const recipient of recipients.values()) {
+    const { id } = recipient;
+    if (!STRICT.includes(id)) continue;
     const entries = journal.calls.map(
       ({ user, messageId }) => [user, journal.entry(messageId, id)] as const,
     );
-    broken.push(...inversions(entries));
+    broken.push(...inversions(entries, recipient));
   }
   for (const key of journal.poison) {
     if (!journal.poisonDeadLetters.has(key)) {

@@ -21,10 +21,10 @@
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { RetryPolicy } from "../../src/router/deliver/choose-retry-delay.ts";
 import {
+  acceptedMs,
   deadLetteredEarly,
   deadLetteredWithoutReason,
   early,
-  isAccepted,
   isSettled,
   type Recipient,
   windowBeganMs,
@@ -185,7 +185,10 @@ export function outOfOrder(entries: Iterable<readonly [user: string, entry: Chao
  *
  * @param entries those of one destination, with their users.
  */
-export function inversions(entries: Iterable<readonly [user: string, entry: ChaosEntry]>) {
+export function inversions(
+  entries: Iterable<readonly [user: string, entry: ChaosEntry]>,
+  recipient: Recipient,
+) {
   const queued = [...entries].flatMap(([user, entry]) => {
     const places = entry.written.flatMap(({ place }) => {
       const [topic = "", partition = "", offset = ""] = place.split("/");
@@ -206,7 +209,7 @@ export function inversions(entries: Iterable<readonly [user: string, entry: Chao
       found.push({ entry, violation: { law: "inversion", says } });
     }
     const endMs = Math.min(
-      ...entry.requests.filter(isAccepted).map(({ endAtMs }) => endAtMs),
+      acceptedMs(entry.requests, recipient),
       ...entry.deadLetters.map(({ atMs }) => atMs),
     );
     if (before === undefined || endMs > before.endMs) last.set(line, { entry, endMs });

@@ -15,6 +15,7 @@
  *   lines         one, up to 10 calls    rejects a batch with a call that it always rejects
  *   strict        one                    rejects or fails few calls; its order is strict
  *   strict-batch  one, up to 10 calls    the same, for each call, with `responses: each`
+ *   strict-every  two, `deliver: every`  the same, each of the two
  *   proxied       one                    accepts everything, behind a forward proxy that fails sometimes
  *   lonely        one                    accepts everything; its topic has one replica
  *   doomed        one                    accepts everything, except during a fault with a hold;
@@ -25,6 +26,7 @@ import { stringify } from "yaml";
 import { endpointKey } from "../../src/domain/destination.ts";
 import type { DestinationId, EndpointKey } from "../../src/domain/ids.ts";
 import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
+import { deliverOf } from "../../src/router/deliver/decide.ts";
 import type { Batch } from "../../src/router/destinations/webhook/settings.ts";
 import type { Recipient } from "../support/worlds/ledger.ts";
 
@@ -42,7 +44,7 @@ export const topics = topicNames(PREFIX);
 const groups = groupNames(PREFIX);
 
 /** The destinations whose order is strict. */
-export const STRICT = ["strict", "strict-batch"];
+export const STRICT = ["strict", "strict-batch", "strict-every"];
 
 /** The destination behind the forward proxy. */
 export const PROXIED = "proxied";
@@ -78,7 +80,7 @@ export function destinations(baseUrl: string, brokers = 1): readonly ChaosDestin
     id: id as DestinationId,
     batch,
     order: STRICT.includes(id) ? "strict" : "loose",
-    deliver: id === "every" ? "every" : "any",
+    deliver: id.endsWith("every") ? "every" : "any",
     concurrency: id === "narrow" ? 2 : 64,
     endpoints,
   });
@@ -97,6 +99,10 @@ export function destinations(baseUrl: string, brokers = 1): readonly ChaosDestin
       format: "array",
       responses: "each",
     }),
+    destination("strict-every", [
+      endpoint("/strict-every-a", "moody"),
+      endpoint("/strict-every-b", "moody"),
+    ]),
     destination(PROXIED, [endpoint("/proxied", "healthy")]),
     ...(brokers === 1
       ? []
@@ -107,8 +113,9 @@ export function destinations(baseUrl: string, brokers = 1): readonly ChaosDestin
   ];
 }
 
-export function recipientOf({ id, deliver, endpoints }: ChaosDestination): Recipient {
-  return { id, deliver, endpoints: endpoints.map(({ key }) => key) };
+export function recipientOf(destination: ChaosDestination): Recipient {
+  const { id, endpoints } = destination;
+  return { id, deliver: deliverOf(destination), endpoints: endpoints.map(({ key }) => key) };
 }
 
 /**

@@ -3,6 +3,7 @@
 import { endpointKey } from "../../src/domain/destination.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
+import { deliverOf } from "../../src/router/deliver/decide.ts";
 import type { Batch, WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
 import { aSource } from "../support/build/calls.ts";
 import { webhookDestination } from "../support/build/webhook-destination.ts";
@@ -62,8 +63,9 @@ export function destinations(random?: Prng): WebhookDestination[] {
   return random === undefined ? all : all.map((each) => ({ ...each, batch: aBatch(random) }));
 }
 
-export function recipientOf({ id, deliver, endpoints }: WebhookDestination): Recipient {
-  return { id, deliver, endpoints: endpoints.map(({ key }) => key) };
+export function recipientOf(destination: WebhookDestination): Recipient {
+  const { id, endpoints } = destination;
+  return { id, deliver: deliverOf(destination), endpoints: endpoints.map(({ key }) => key) };
 }
 
 export function configOf(all: readonly WebhookDestination[]): ProcessConfig {

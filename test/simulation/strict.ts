@@ -36,8 +36,14 @@ import { headerTexts } from "../support/build/calls.ts";
 import type { ManualClock } from "../support/clock/manual-clock.ts";
 import type { Prng } from "../support/clock/prng.ts";
 import type { MemoryCluster } from "../support/memory-kafka/memory-kafka.ts";
-import { type Entry, type Exposure, isAccepted, type Ledger } from "../support/worlds/ledger.ts";
-import { MINUTE_MS, SECOND_MS, topics } from "./setup.ts";
+import {
+  acceptedMs,
+  type Entry,
+  type Exposure,
+  isAccepted,
+  type Ledger,
+} from "../support/worlds/ledger.ts";
+import { MINUTE_MS, recipientOf, SECOND_MS, topics } from "./setup.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 const PARTITIONS = 2;
@@ -272,11 +278,14 @@ export class StrictOrders {
   }
 
   /** When the delivery let the next one follow. */
-  #settledMs({ id, onDeadLetter }: WebhookDestination, { requests, deadLetters }: Entry): number {
+  #settledMs(destination: WebhookDestination, { requests, deadLetters }: Entry): number {
+    const { id, onDeadLetter } = destination;
     const holds = onDeadLetter === "hold" && !this.#heldForAWhile.has(id);
-    const accepted = requests.filter(isAccepted).map(({ endAtMs }) => endAtMs);
     const dead = deadLetters.filter(({ reason }) => !holds || reason === "cancelled");
-    return Math.min(...accepted, ...dead.map(({ atMs }) => atMs));
+    return Math.min(
+      acceptedMs(requests, recipientOf(destination)),
+      ...dead.map(({ atMs }) => atMs),
+    );
   }
 
   #wasLoose(destination: WebhookDestination, { messageId, atMs }: Queued): boolean {

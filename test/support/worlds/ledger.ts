@@ -7,6 +7,7 @@ import type { DeadLetterReason } from "../../../src/domain/dead-letter.ts";
 import { DELIVERY_HEADER } from "../../../src/domain/delivery.ts";
 import type { EndpointKey } from "../../../src/domain/ids.ts";
 import type { RetryPolicy } from "../../../src/router/deliver/choose-retry-delay.ts";
+import type { Deliver } from "../../../src/router/deliver/decide.ts";
 
 /** A request that an endpoint has received. */
 export interface Request {
@@ -42,7 +43,7 @@ export interface Entry {
 
 export interface Recipient {
   readonly id: string;
-  readonly deliver: "any" | "every";
+  readonly deliver: Deliver;
   readonly endpoints: readonly EndpointKey[];
 }
 
@@ -90,6 +91,18 @@ export function isAccepted({ status }: Request): boolean {
   return status !== null && status >= 200 && status < 300;
 }
 
+/** When enough endpoints had accepted the delivery; infinite if they have not. */
+export function acceptedMs(
+  requests: readonly Request[],
+  { deliver, endpoints }: Recipient,
+): number {
+  const firstMs = (some: readonly Request[]) =>
+    Math.min(...some.filter(isAccepted).map(({ endAtMs }) => endAtMs));
+  if (deliver === "any") return firstMs(requests);
+  const ofEndpoint = (key: EndpointKey) => requests.filter(({ endpoint }) => endpoint === key);
+  return Math.max(...endpoints.map((key) => firstMs(ofEndpoint(key))));
+}
+
 /** True if the delivery is complete: accepted or dead-lettered, with `every` for each endpoint. */
 export function isSettled(entry: Entry, recipient: Recipient): boolean {
   const { requests, deadLetters } = entry;
@@ -128,7 +141,7 @@ export function early(entry: Entry, recipient: Recipient, policy: RetryPolicy): 
     const before = entry.requests.filter(
       (request) =>
         request.attempt === attempt - 1 &&
-        (recipient.deliver === "any" || request.endpoint === endpoint),
+        (recipient.deliver !== "every" || request.endpoint === endpoint),
     );
     const last = policy.retryDelaysMs.length - 1;
     const delayMs = policy.retryDelaysMs[Math.min(attempt - 2, last)] ?? 0;
@@ -189,9 +202,13 @@ export function deadLetteredWithoutReason(entry: Entry, recipient: Recipient): s
     if (reason === "expired") return [];
     if (reason !== "rejected") return [`it became a dead letter as ${reason}`];
     const keys = endpoint === null ? recipient.endpoints : [endpoint];
-    const hasRejected = (key: EndpointKey) =>
-      entry.requests.some((request) => request.endpoint === key && request.status === 400);
-    return keys.every(hasRejected) ? [] : ["it is called rejected and was not"];
+    const requests = (key: EndpointKey) => entry.requests.filter((each) => each.endpoint === key);
+    const hasRejected = (key: EndpointKey) => requests(key).some(({ status }) => status === 400);
+    const isWhole = endpoint === null && recipient.deliver === "every-ordered";
+    const isDone = (key: EndpointKey) =>
+      hasRejected(key) || (isWhole && requests(key).some(isAccepted));
+    const isCorrect = keys.every(isDone) && keys.some(hasRejected);
+    return isCorrect ? [] : ["it is called rejected and was not"];
   });
 }
 
