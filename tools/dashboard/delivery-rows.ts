@@ -146,6 +146,24 @@ export const DELIVERY_ROWS: readonly Row[] = [
           "{{destination}}": least(`min by (destination) (${of("firstWindowEnd")} > 0) - time()`),
         },
       },
+      {
+        title: "Blocked users",
+        description:
+          "With order: strict, users whose deliveries wait because an earlier one awaits a retry or is a dead letter.",
+        ...look("timeseries", 12, "short"),
+        queries: {
+          "{{destination}}": most(`sum by (destination) (${of("orderBlockedUsers")}) > 0`),
+        },
+      },
+      {
+        title: "Deliveries of blocked users",
+        description:
+          "With order: strict, deliveries that wait behind an earlier one of their user.",
+        ...look("timeseries", 12, "short"),
+        queries: {
+          "{{destination}}": most(`sum by (destination) (${of("orderWaitingDeliveries")}) > 0`),
+        },
+      },
     ],
   },
   {
