@@ -86,7 +86,7 @@ test("the headers say what a later stage needs", () => {
       notBeforeMs: null,
       retryTopic: null,
       accepted: [],
-    rejected: [],
+      rejected: [],
       lastOutcome: null,
       userHash: null,
     },
