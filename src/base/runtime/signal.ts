@@ -28,19 +28,6 @@ export class Signal {
       this.#waiting.add(waiting);
     });
   }
-
-  /** Resolves with the result of `work`, or with `otherwise` if `fire()` is called first. */
-  orElse<Result>(work: Promise<Result>, otherwise: Result): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      const wake = (): void => {
-        this.#waiting.delete(waiting);
-        resolve(otherwise);
-      };
-      const waiting: Waiting = { place: -1, wake };
-      this.#waiting.add(waiting);
-      work.then(resolve, reject).finally(() => this.#waiting.delete(waiting));
-    });
-  }
 }
 
 /** Resolves when `work` has settled, or after `limitMs` at the latest. */

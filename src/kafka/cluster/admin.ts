@@ -27,7 +27,14 @@ import {
 import { clusterVersions } from "./cluster-versions.ts";
 import type { Clients } from "./connection.ts";
 import { protocolError } from "./kafka-error.ts";
-import { committedOf, offsetsAt, offsetsOf, readableOffsets, topicIdsOf } from "./offsets.ts";
+import {
+  chunks,
+  committedOf,
+  offsetsAt,
+  offsetsOf,
+  readableOffsets,
+  topicIdsOf,
+} from "./offsets.ts";
 import { type Identity, withPermission } from "./permission.ts";
 import { isUsable, type TopicMetadata } from "./topic-metadata.ts";
 
@@ -79,7 +86,7 @@ export class KafkaAdmin implements Admin {
   ): Promise<TopicState[]> {
     const describe = async (brokers: Brokers, onStep: () => void) => {
       const states: TopicState[] = [];
-      for (const some of chunks(names)) {
+      for (const some of chunks(names, TOPICS_MAX)) {
         states.push(...(await describeSome(brokers, some, configKeys, isPartial)));
         onStep();
       }
@@ -91,7 +98,7 @@ export class KafkaAdmin implements Admin {
   assertVisible(names: readonly string[]): Promise<void> {
     const describeAll = async (brokers: Brokers, onStep: () => void) => {
       const found: TopicMetadata[] = [];
-      for (const some of chunks(names)) {
+      for (const some of chunks(names, TOPICS_MAX)) {
         found.push(...(await brokers.metadata(some)).topics);
         onStep();
       }
@@ -106,7 +113,7 @@ export class KafkaAdmin implements Admin {
       const existing = new Set(await topicNames(brokers));
       const missing = topics.filter(({ name }) => !existing.has(name));
       await createTopics(brokers, missing, onRejected, onStep);
-      for (const names of chunks(all)) {
+      for (const names of chunks(all, TOPICS_MAX)) {
         while (!(await areUsable(brokers, names))) await sleep(USABLE_POLL_MS);
         onStep();
       }
@@ -308,11 +315,4 @@ async function areUsable(brokers: Brokers, names: readonly string[]): Promise<bo
   const { topics } = await brokers.metadata(names);
   throwHidden(topics);
   return topics.every(isUsable);
-}
-
-function chunks<Item>(items: readonly Item[]): Item[][] {
-  const count = Math.ceil(items.length / TOPICS_MAX);
-  return Array.from({ length: count }, (_, index) =>
-    items.slice(index * TOPICS_MAX, (index + 1) * TOPICS_MAX),
-  );
 }

@@ -323,7 +323,7 @@ function worded(error: unknown, what: string): Error {
   return new Error(`${what}: ${asError(error).message}`, { cause: error });
 }
 
-function chunks<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
+export function chunks<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
   const count = Math.ceil(items.length / size);
   return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
 }

@@ -1,14 +1,9 @@
 /** Counts the outcomes of a replay's records, and keeps the positions that are to be committed. */
 
-import type { CommittedOffset } from "../../kafka/port.ts";
+import type { CommittedOffset, PartitionOffset } from "../../kafka/port.ts";
 import { type CountKey, type Counts, encodeReplay, type StoredReplay } from "./replay-store.ts";
 
 type Counting = Partial<Record<CountKey, number>>;
-
-interface ReplayPosition {
-  readonly partition: number;
-  readonly offset: number;
-}
 
 /** Changed only by the process that counts or sends the records. */
 export class ReplayProgress {
@@ -54,7 +49,7 @@ export class ReplayProgress {
   }
 
   /** Call this when the record has been processed. @param as null if the record is not counted. */
-  moveOn({ partition, offset }: ReplayPosition, as: CountKey | null): void {
+  moveOn({ partition, offset }: PartitionOffset, as: CountKey | null): void {
     const at = this.#partitions.get(partition);
     if (at === undefined) return;
     at.position = offset + 1;

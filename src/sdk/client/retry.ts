@@ -73,7 +73,7 @@ export function decide(
 
 /**
  * Matches the three date formats of HTTP. In the first format, a time zone as in mail is also accepted.
- * `destinations/webhook/judge.ts` has the same expression.
+ * `domain/retry-after.ts` has the same expression.
  */
 const HTTP_DATE =
   /^(?:[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|UTC|[-+]\d{4})|[A-Z][a-z]+, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
