@@ -1,7 +1,8 @@
 /** Addresses on which servers listen, their notation, and the limits of their connections. */
 
+import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { isIPv6, type Socket } from "node:net";
+import { type AddressInfo, isIPv6, type Socket } from "node:net";
 
 import {
   addressGroup,
@@ -14,11 +15,37 @@ import {
 export const ALL_ADDRESSES = "::";
 
 /**
- * Options for `server.listen`. For all addresses, the host is omitted: Node then listens on all IPv6 and IPv4 addresses
- * or, on a machine without IPv6, on all IPv4 addresses. With the host `::`, listening would fail on such a machine.
+ * Resolves with the port when the server is listening.
+ *
+ * For all addresses, the host is omitted: Node then listens on all IPv6 and IPv4 addresses or, on a machine without
+ * IPv6, on all IPv4 addresses. With the host `::`, listening would fail on such a machine.
+ *
+ * @param section the section of the configuration that contains `host` and `port`.
+ * @throws Error with the settings to change. Its cause is the system's error.
  */
-export function listenOn(host: string): { readonly host?: string } {
-  return host === ALL_ADDRESSES ? {} : { host };
+export async function listenOn(
+  server: Server,
+  { host, port, reusePort = false }: { host: string; port: number; reusePort?: boolean },
+  section: string,
+): Promise<number> {
+  server.listen({ port, reusePort, ...(host === ALL_ADDRESSES ? {} : { host }) });
+  try {
+    await once(server, "listening");
+  } catch (cause) {
+    throw new Error(
+      `${section}.host, ${section}.port: cannot listen on ${hostAndPort(host, port)}; choose another port or stop what uses it`,
+      { cause },
+    );
+  }
+  return (server.address() as AddressInfo).port;
+}
+
+/** Stops listening, and closes all connections. Resolves when they are closed. */
+export async function closeNow(server: Server): Promise<void> {
+  const closed = once(server, "close");
+  server.close();
+  server.closeAllConnections();
+  await closed;
 }
 
 export function hostAndPort(host: string, port: number): string {

@@ -4,11 +4,9 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { asError } from "../../base/runtime/as-error.ts";
-import { hostAndPort, limitConnections, listenOn } from "../../base/runtime/listening.ts";
+import { closeNow, hostAndPort, limitConnections, listenOn } from "../../base/runtime/listening.ts";
 import { createPenaltyDelay, type PenaltyDelay } from "../../base/runtime/penalty-delay.ts";
 import { LineLimit } from "../../base/telemetry/log-rate-limit.ts";
 import {
@@ -71,25 +69,13 @@ export async function startServer(deps: ServerDeps, config: ConsoleConfig): Prom
     },
   );
   limitConnections(server, { all: CONNECTIONS_MAX, perAddress: CONNECTIONS_MAX });
-  server.listen({ port, ...listenOn(host) });
-  try {
-    await once(server, "listening");
-  } catch (error) {
-    throw new Error(
-      `console.host, console.port: cannot listen on ${hostAndPort(host, port)}; choose another port or stop what uses it`,
-      { cause: error },
-    );
-  }
-  const bound = (server.address() as AddressInfo).port;
+  const bound = await listenOn(server, { host, port }, "console");
   return {
     port: bound,
     url: `http://${hostAndPort(host, bound)}/`,
     [Symbol.asyncDispose]: async () => {
       ended.abort();
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
+      await closeNow(server);
     },
   };
 }

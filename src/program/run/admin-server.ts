@@ -8,10 +8,8 @@
  *   any other                     GET and HEAD
  */
 
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { hostAndPort, limitConnections, listenOn } from "../../base/runtime/listening.ts";
+import { closeNow, limitConnections, listenOn } from "../../base/runtime/listening.ts";
 import type { Metrics } from "../../base/telemetry/instruments.ts";
 import { METRICS } from "../../base/telemetry/metrics.ts";
 import type { Health } from "./health.ts";
@@ -63,24 +61,12 @@ export async function startAdmin(
       .catch(() => response.destroy());
   });
   limitConnections(server, { all: CONNECTIONS_MAX, perAddress: CONNECTIONS_MAX });
-  server.listen({ port, ...listenOn(host) });
-  try {
-    await once(server, "listening");
-  } catch (error) {
-    throw new Error(
-      `admin.host, admin.port: cannot listen on ${hostAndPort(host, port)}; choose another port or stop what uses it`,
-      { cause: error },
-    );
-  }
   return {
     host,
-    port: (server.address() as AddressInfo).port,
+    port: await listenOn(server, { host, port }, "admin"),
     [Symbol.asyncDispose]: async () => {
       recent[Symbol.dispose]();
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
+      await closeNow(server);
     },
   };
 }

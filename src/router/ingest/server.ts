@@ -21,11 +21,10 @@ import {
   type ServerResponse,
 } from "node:http";
 import { createServer as createSecureServer, Server as SecureServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { setImmediate as otherWork, setTimeout as timer } from "node:timers/promises";
 import { createSecureContext } from "node:tls";
 import type { ConnectionLimits, TooMany } from "../../base/runtime/connections.ts";
-import { hostAndPort, limitConnections, listenOn } from "../../base/runtime/listening.ts";
+import { limitConnections, listenOn } from "../../base/runtime/listening.ts";
 import { type Asked, askedFor } from "./paths.ts";
 import { corsHeaders, note, onClientError, send } from "./respond.ts";
 import { type Answer, failure, SUCCESS } from "./responses.ts";
@@ -127,9 +126,8 @@ export async function startServer(
     });
   });
   server.on("clientError", onClientError);
-  await listen(server, settings);
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listen(server, settings),
     connections: connections.total,
     renew: (tls) => {
       if (server instanceof SecureServer) server.setSecureContext(secure(tls));
@@ -207,21 +205,13 @@ function secure({ cert, key }: { readonly cert: string; readonly key: string }) 
   } as const;
 }
 
-async function listen(server: Server, { host, port }: ServerSettings): Promise<void> {
-  const attempt = async (reusePort: boolean) => {
-    server.listen({ ...listenOn(host), port, reusePort });
-    await once(server, "listening");
-  };
+async function listen(server: Server, { host, port }: ServerSettings): Promise<number> {
   try {
-    await attempt(true).catch((error: unknown) => {
-      if ((error as { readonly code?: unknown }).code !== "ENOTSUP") throw error;
-      return attempt(false);
-    });
-  } catch (cause) {
-    throw new Error(
-      `ingest.host, ingest.port: cannot listen on ${hostAndPort(host, port)}; choose another port or stop what uses it`,
-      { cause },
-    );
+    return await listenOn(server, { host, port, reusePort: true }, "ingest");
+  } catch (error) {
+    const { cause } = error as { readonly cause: { readonly code?: unknown } };
+    if (cause.code !== "ENOTSUP") throw error;
+    return await listenOn(server, { host, port }, "ingest");
   }
 }
 
