@@ -37,31 +37,22 @@
  */
 
 import type { Clock } from "../../base/runtime/clock.ts";
-import type { OnCorruptBatch } from "../../domain/corrupt-batch.ts";
 import { storeErrorOf } from "../../domain/store-error.ts";
-import type { GroupNames, TopicNames } from "../../domain/topics.ts";
 import { startConsuming } from "../stage/consuming-stage.ts";
-import type { RunningStage } from "../stage/running-stage.ts";
+import type { RunningStage, SharedStageConfig } from "../stage/running-stage.ts";
 import type { AudienceConfiguration } from "./audience-settings.ts";
 import { type AudienceDeps, OwnedPartitions } from "./owned-partitions.ts";
 import type { PartitionWork } from "./partition-work.ts";
 import { audiencesOf, watchAudiences } from "./report.ts";
 
-export interface AudienceConfig extends AudienceConfiguration {
-  readonly topics: TopicNames;
-  readonly groups: GroupNames;
-  /** Maximum size of records of `audience-syncs` in flight. */
-  readonly maxBytes: number;
-  /** What the stage does at a corrupt batch: it halts (`stop`, the default) or skips the batch. */
-  readonly onCorruptBatch?: OnCorruptBatch;
-  readonly drainLimitMs: number;
-}
-
 const PARTITION_RECORDS_MAX = 1_000;
 const CHECK_EVERY_MS = 60_000;
 
 /** Starts the consumer of `audience-syncs`. The topics must exist. */
-export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promise<RunningStage> {
+export function startAudience(
+  deps: AudienceDeps,
+  config: AudienceConfiguration & SharedStageConfig,
+): Promise<RunningStage> {
   const { clock, metrics } = deps;
   const { topics, groups, maxBytes, drainLimitMs } = config;
   const stopping = new AbortController();

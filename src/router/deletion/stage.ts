@@ -30,18 +30,17 @@ import { asError } from "../../base/runtime/as-error.ts";
 import { type SlowSteps, watchSlowSteps } from "../../base/runtime/slow-steps.ts";
 import { countDeadLetters } from "../../base/telemetry/count-dead-letters.ts";
 import { LineLimit } from "../../base/telemetry/log-rate-limit.ts";
-import type { OnCorruptBatch } from "../../domain/corrupt-batch.ts";
 import type { Became, DeadLettered } from "../../domain/dead-letter-records.ts";
 import { describe } from "../../domain/json.ts";
 import type { LiveSettings } from "../../domain/live-settings.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
-import type { GroupNames, TopicNames } from "../../domain/topics.ts";
+import type { TopicNames } from "../../domain/topics.ts";
 import type { PartitionHandler } from "../../kafka/port.ts";
 import type { BookedPartition } from "../ledger/stage-ledger.ts";
 import { deliveryIdentity, talliedDelivery } from "../ledger/tallies.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter, type Refused, type Written } from "../stage/dead-letter-writer.ts";
-import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
+import type { RunningStage, SharedStageConfig, StageDeps } from "../stage/running-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import { topicsFix } from "../stage/topic-keeper.ts";
 import { suppressionRecord } from "../suppression/suppression-record.ts";
@@ -49,17 +48,6 @@ import { listenersBySource } from "./affected-sources.ts";
 import { type Decided, decideDeletion, forgetRecords } from "./deletion.ts";
 
 type NotifiedLists = Pick<LiveSettings, "sources" | "destinations">;
-
-export interface DeletionConfig extends NotifiedLists {
-  readonly topics: TopicNames;
-  readonly groups: GroupNames;
-  /** Maximum size of requests in flight. */
-  readonly maxBytes: number;
-  /** What the stage does at a corrupt batch: it halts (`stop`, the default) or skips the batch. */
-  readonly onCorruptBatch?: OnCorruptBatch;
-  /** Maximum wait for the current piece when the partition is revoked or the process stops. */
-  readonly drainLimitMs: number;
-}
 
 const stage = "deletion";
 const PARTITION_RECORDS_MAX = 2_000;
@@ -71,7 +59,10 @@ const ASK_AGAIN_MS = 1_000;
 const SLOW_STEP_MS = 5_000;
 
 /** Starts the consumer of `deletion-requests`. The topics must exist. */
-export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<RunningStage> {
+export function startDeletion(
+  deps: StageDeps,
+  config: NotifiedLists & SharedStageConfig,
+): Promise<RunningStage> {
   const { topics } = config;
   const listenersOf = ({ sources, destinations }: NotifiedLists) =>
     listenersBySource(sources, destinations, topics);

@@ -29,17 +29,15 @@
 import { setImmediate as otherWork } from "node:timers/promises";
 import { InFlightCount } from "../../base/runtime/in-flight-set.ts";
 import { countDeadLetters } from "../../base/telemetry/count-dead-letters.ts";
-import type { OnCorruptBatch } from "../../domain/corrupt-batch.ts";
 import type { DeadLettered } from "../../domain/dead-letter-records.ts";
 import { DELIVERY_HEADER } from "../../domain/delivery.ts";
 import type { LiveSettings } from "../../domain/live-settings.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import type { GroupNames, TopicNames } from "../../domain/topics.ts";
 import type { PartitionHandler } from "../../kafka/port.ts";
 import type { BookedPartition } from "../ledger/stage-ledger.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter, type Written } from "../stage/dead-letter-writer.ts";
-import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
+import type { RunningStage, SharedStageConfig, StageDeps } from "../stage/running-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import { countRouted, countUnreadTimes } from "./count-routed.ts";
 import { type Routed, type RoutedCall, type Ruled, routeRecord } from "./route-record.ts";
@@ -49,15 +47,9 @@ import { routeTraces } from "./trace.ts";
 
 type RoutedLists = Pick<LiveSettings, "sources" | "defaultSource" | "destinations">;
 
-export interface RouteConfig extends RoutedLists {
-  readonly topics: TopicNames;
-  readonly groups: GroupNames;
+export interface RouteConfig extends RoutedLists, Omit<SharedStageConfig, "maxBytes"> {
   /** Maximum bytes of records in flight; `ROUTE_MAX_BYTES` by default. */
   readonly maxBytes?: number;
-  /** What the stage does at a corrupt batch: it halts (`stop`, the default) or skips the batch. */
-  readonly onCorruptBatch?: OnCorruptBatch;
-  /** Maximum wait for writes in progress when a partition is revoked or the process stops. */
-  readonly drainLimitMs: number;
 }
 
 /**

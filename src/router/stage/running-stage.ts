@@ -5,10 +5,12 @@ import type { Metrics } from "../../base/telemetry/instruments.ts";
 import type { Log } from "../../base/telemetry/log.ts";
 import type { Tracing } from "../../base/telemetry/tracing/port.ts";
 import type { AudienceStatus } from "../../domain/audience.ts";
+import type { OnCorruptBatch } from "../../domain/corrupt-batch.ts";
 import type { DestinationStatus } from "../../domain/destination-status.ts";
 import type { LiveSettings } from "../../domain/live-settings.ts";
 import type { PartitionPlace } from "../../domain/record.ts";
 import type { StageName } from "../../domain/stages.ts";
+import type { GroupNames, TopicNames } from "../../domain/topics.ts";
 import type { Kafka, Producer } from "../../kafka/port.ts";
 import type { Schemas } from "../../registry/port.ts";
 import type { OperatorActions } from "../control/operator-action-state.ts";
@@ -43,6 +45,18 @@ export interface StageDeps {
   readonly ledger?: ProcessLedger;
   /** Called at most once, if the stage cannot continue and nothing else in this process can do its work. */
   readonly onFatal: (error: Error) => void;
+}
+
+/** The settings that each stage with a shared consumer has, whatever it does with the records. */
+export interface SharedStageConfig {
+  readonly topics: TopicNames;
+  readonly groups: GroupNames;
+  /** Maximum bytes of records in flight. */
+  readonly maxBytes: number;
+  /** What the stage does at a corrupt batch: it halts (`stop`, the default) or skips the batch. */
+  readonly onCorruptBatch?: OnCorruptBatch;
+  /** Maximum wait for work in progress when a partition is revoked or the process stops. */
+  readonly drainLimitMs: number;
 }
 
 /**
