@@ -235,10 +235,8 @@ async function operate(
   await forgetOperatorActions(operating, operations.overKeys(earlyRelease.atMs));
 }
 
-/** Approves a sync that awaits approval, by writing a record for the audience stage. */
-
 /**
- * Resolves when the record has been acknowledged. If the sync no longer awaits approval, the record has no effect.
+ * Approves a sync that awaits approval. Resolves when the record has been acknowledged. If the sync no longer awaits approval, the record has no effect.
  *
  * @throws Error if the topic rejects the record.
  */

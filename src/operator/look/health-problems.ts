@@ -22,13 +22,13 @@ import { ageText, counted, failedShareText } from "../../base/words/count.ts";
 import { HOLD_TEXTS } from "../../base/words/reasons.ts";
 import { skipCommand } from "../../domain/corrupt-batch.ts";
 import { lostText } from "../../domain/lost-records.ts";
+import type { RecordPlace } from "../../domain/record.ts";
 import { instantText } from "../connect/instant.ts";
 import { countText } from "./destination-text.ts";
-import type { HealthProblem } from "./status-report.ts";
 import {
   type DelayTopicReport,
   type DestinationReport,
-  type HaltReport,
+  type HealthProblem,
   type ProcessReport,
   type StatusReport,
   severityOf,
@@ -224,7 +224,7 @@ function configurationProblems({ configHash, processes }: StatusReport): readonl
 
 function haltProblem(
   what: string,
-  { topic, partition, offset }: HaltReport,
+  { topic, partition, offset }: RecordPlace,
   link: string | null = null,
 ): HealthProblem {
   const where = `${topic}, partition ${partition}, offset ${offset}`;

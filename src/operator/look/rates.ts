@@ -13,9 +13,10 @@
 import { METRICS } from "../../base/telemetry/metrics.ts";
 import { SKIP_REASONS, type SkipReason } from "../../base/words/reasons.ts";
 import type { MetricValue } from "../../domain/process-status.ts";
+import type { RecordPlace } from "../../domain/record.ts";
 import type { ProcessReading } from "../connect/admin-port.ts";
 import type { PolledProcess } from "./processes.ts";
-import type { HaltReport, LostRecordsReport, UnwritableTopicReport } from "./status-report.ts";
+import type { LostRecordsReport, UnwritableTopicReport } from "./status-report.ts";
 
 export interface Rate {
   readonly donePerMinute: number;
@@ -179,9 +180,9 @@ export function haltedAt(
   processes: readonly PolledProcess[],
   stage: string,
   destination: string | null,
-  seen: readonly HaltReport[],
-): readonly HaltReport[] {
-  const found = new Map<string, HaltReport>();
+  seen: readonly RecordPlace[],
+): readonly RecordPlace[] {
+  const found = new Map<string, RecordPlace>();
   for (const { labels, value } of nowOf(processes, METRICS.haltedOffset.name, destination ?? "")) {
     if (labels.stage !== stage) continue;
     const { topic = "", partition = "" } = labels;

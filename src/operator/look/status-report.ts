@@ -8,12 +8,13 @@ import type {
   BlockedUsers,
   CircuitState,
   DestinationStateName,
+  DestinationStatus,
   EndpointStatus,
-  HoldReason,
   LastOutcome,
 } from "../../domain/destination-status.ts";
 import type { LostRecords } from "../../domain/lost-records.ts";
 import type { ProcessStatus, UnreachableBroker } from "../../domain/process-status.ts";
+import type { RecordPlace } from "../../domain/record.ts";
 
 export interface StatusReport {
   readonly at: string;
@@ -90,7 +91,7 @@ export interface StageReport {
   readonly donePerMinute: number | null;
   readonly failedPerMinute: number | null;
   /** The corrupt batches at which the stage has halted, according to Kafka and the reached processes. */
-  readonly halted: readonly HaltReport[];
+  readonly halted: readonly RecordPlace[];
   readonly note: string | null;
 }
 
@@ -110,17 +111,10 @@ export interface StateReport {
   readonly failingSince: string | null;
   /** Share of failed attempts in the last minute, from 0 to 1; null if there was no attempt. */
   readonly failedShare: number | null;
-  readonly hold: {
-    readonly reason: HoldReason;
-    /** Null if only the configuration file shows the hold. */
-    readonly since: string | null;
-    /** When the hold ends automatically, or when a probe is sent; null if an operator has to end the hold. */
-    readonly until: string | null;
-    /** Who paused the destination: `configuration` or the author of the action. Absent for other holds. */
-    readonly by?: string;
-    /** Why there is no token; absent for other holds. */
-    readonly error?: string;
-  } | null;
+  /** `since` is null if only the configuration file shows the hold. */
+  readonly hold:
+    | (Omit<NonNullable<DestinationStatus["hold"]>, "since"> & { readonly since: string | null })
+    | null;
   /** In all processes. Absent for destinations without an order. */
   readonly order?: BlockedUsers;
   /** The processes that own partitions of the destination. */
@@ -160,15 +154,8 @@ export interface DestinationReport extends StateReport {
    */
   readonly skipped: Readonly<Partial<Record<SkipReason, number>>> | null;
   /** The corrupt batches at which deliveries for the destination have halted. */
-  readonly halted: readonly HaltReport[];
+  readonly halted: readonly RecordPlace[];
   readonly note: string | null;
-}
-
-/** A corrupt batch at which a stage has halted. */
-export interface HaltReport {
-  readonly topic: string;
-  readonly partition: number;
-  readonly offset: number;
 }
 
 /** Records that were deleted before they were processed, as the processes report them for 24 h. */

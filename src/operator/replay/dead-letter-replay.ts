@@ -17,7 +17,7 @@
  * read each other's marks, so dead letters that match both filters are sent by both.
  */
 
-import { type Clock, systemClock } from "../../base/runtime/clock.ts";
+import { systemClock } from "../../base/runtime/clock.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { RegistryConnection } from "../../registry/port.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
@@ -135,14 +135,13 @@ export interface DeadLetterRules extends ReplayTargets {
   readonly read?: ReadDeadLetterValue;
   /** If set, counts the dead letters. */
   readonly tally?: Tally | undefined;
-  readonly clock?: Clock;
 }
 
 export function deadLetterRules(
   { store: { name, by }, stored: { plan } }: Pick<Replay<"dead-letters">, "store" | "stored">,
   given: DeadLetterRules,
 ): Required<Pick<ReplayRules, "decide" | "marksOf">> {
-  const { marks, read, tally, topics, clock = systemClock } = given;
+  const { marks, read, tally, topics } = given;
   return {
     decide: async (record) => {
       const passed = await passing(readDeadLetter(record, topics), plan.filter, read);
@@ -164,6 +163,6 @@ export function deadLetterRules(
       return { kind: "write", outgoing: replay.outgoing };
     },
     marksOf: (written) =>
-      marksOf(topics.deadLetterReplays, written, { replay: name, by, atMs: clock.nowMs() }),
+      marksOf(topics.deadLetterReplays, written, { replay: name, by, atMs: systemClock.nowMs() }),
   };
 }

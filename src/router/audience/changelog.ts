@@ -19,13 +19,12 @@ export function changelogRecord(
 }
 
 export interface ChangelogEntry {
-  readonly offset: number;
   readonly key: string;
   readonly value: string | null;
 }
 
 /** Returns null if the record has no key, and was therefore not written by Switchyard. */
-export function readChangelog({ offset, key, value }: IncomingRecord): ChangelogEntry | null {
+export function readChangelog({ key, value }: IncomingRecord): ChangelogEntry | null {
   if (key === null) return null;
-  return { offset, key: key.toString(), value: value?.toString() ?? null };
+  return { key: key.toString(), value: value?.toString() ?? null };
 }

@@ -150,9 +150,7 @@ function objectsIn(objects: readonly JsonValue[], name: string): readonly JsonVa
   return found;
 }
 
-/** Compiles the conditions of rules, which are written in the filter language. */
-
-/** Null for all calls. */
+/** A compiled condition; null for all calls. */
 export type Condition = ((call: CallValue) => boolean) | null;
 
 /** @param text a condition. It is valid, because conditions are checked when the configuration is read. */

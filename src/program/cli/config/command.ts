@@ -1,4 +1,4 @@
-/** `switchyard config`, with its subcommands `check` and `print`. The other subcommands have their own files. */
+/** `switchyard config` with its subcommands. `diff.ts` has `config diff`. */
 
 import { Command } from "commander";
 import { type LocatedProblem, pathText } from "../../../base/settings/problem.ts";
@@ -95,11 +95,6 @@ async function checkJson(options: ConfigOption, shell: Shell): Promise<ExitStatu
 function problemJson({ path, line, file, found, expected, hint }: LocatedProblem) {
   return { path: pathText(path), line, file, found, expected, hint };
 }
-
-/**
- * `switchyard config init` writes a first configuration file, and `config schema` writes the schema with which
- * editors check it.
- */
 
 /** The same name as in `first-file.ts`. It is repeated here, because that file is loaded only when it is needed. */
 const SCHEMA_FILE = "switchyard.schema.json";

@@ -151,8 +151,6 @@ async function whatRuns(admin: string, hashes: Diff["hashes"]): Promise<ProcessR
   }
 }
 
-/** Formats a comparison of configurations. The text contains IDs and paths, but never values. */
-
 /** The result in the form in which `--json` prints it. The hashes are those of `configHash`. */
 interface Diff {
   readonly changes: Changes;

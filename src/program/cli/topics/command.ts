@@ -201,8 +201,6 @@ function differenceTable(differences: readonly TopicDifference[], shell: Shell):
   });
 }
 
-/** The rows of the table that `switchyard topics` prints. */
-
 /** The cells: topic, difference, the cluster's value, the plan's value. */
 function differenceRow(difference: TopicDifference): readonly string[] {
   switch (difference.kind) {
@@ -252,10 +250,6 @@ function readable(key: PlannedKey, text: string): string {
   return key === "max.message.bytes" ? `${text} bytes` : text;
 }
 
-/**
- * Creates missing topics and corrects their settings. If the cluster rejects a change, the reason is collected, and
- * the other changes are made.
- */
 interface Applied {
   /** Settings that the cluster does not allow. */
   readonly rejected: readonly RejectedSetting[];
@@ -263,6 +257,10 @@ interface Applied {
   readonly failed: readonly string[];
 }
 
+/**
+ * Creates missing topics and corrects their settings. If the cluster rejects a change, the reason is collected, and
+ * the other changes are made.
+ */
 async function applyChanges(changes: readonly TopicChange[], admin: Admin): Promise<Applied> {
   const rejected: RejectedSetting[] = [];
   const failed: string[] = [];
