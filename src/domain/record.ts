@@ -100,55 +100,55 @@ export function allHeaders({ headers, sharedHeaders = [] }: OutgoingRecord): Rec
 }
 
 export function withSchema(record: IncomingRecord, schema: ValueSchema): IncomingRecord {
-  return new WithSchema(record, schema);
+  return new ChangedRecord(record, record.offset, schema);
 }
 
-/** Its fields are read from the original record when they are needed. */
-class WithSchema implements IncomingRecord {
-  readonly schema: ValueSchema;
+/** A record with another offset or schema. The other fields are read from the original record when they are needed. */
+export class ChangedRecord implements IncomingRecord {
+  readonly original: IncomingRecord;
   readonly offset: number;
-  readonly #record: IncomingRecord;
+  readonly schema: ValueSchema | undefined;
 
-  constructor(record: IncomingRecord, schema: ValueSchema) {
+  constructor(original: IncomingRecord, offset: number, schema: ValueSchema | undefined) {
+    this.original = original;
+    this.offset = offset;
     this.schema = schema;
-    this.offset = record.offset;
-    this.#record = record;
   }
 
   get topic(): string {
-    return this.#record.topic;
+    return this.original.topic;
   }
 
   get partition(): number {
-    return this.#record.partition;
+    return this.original.partition;
   }
 
   get timestampMs(): number {
-    return this.#record.timestampMs;
+    return this.original.timestampMs;
   }
 
   get key(): Buffer | null {
-    return this.#record.key;
+    return this.original.key;
   }
 
   get value(): Buffer | null {
-    return this.#record.value;
+    return this.original.value;
   }
 
   get headers(): RecordHeaders {
-    return this.#record.headers;
+    return this.original.headers;
   }
 
   get encoded(): Buffer | undefined {
-    return this.#record.encoded;
+    return this.original.encoded;
   }
 
   get omitted(): Omitted | undefined {
-    return this.#record.omitted;
+    return this.original.omitted;
   }
 
   eachHeader(tell: VisitHeader): void {
-    eachHeader(this.#record, tell);
+    eachHeader(this.original, tell);
   }
 }
 

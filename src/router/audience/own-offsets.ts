@@ -26,14 +26,7 @@
  */
 
 import { jsonObjectIn } from "../../domain/json.ts";
-import type { ValueSchema } from "../../domain/known-schemas.ts";
-import {
-  eachHeader,
-  type IncomingRecord,
-  type Omitted,
-  type RecordHeaders,
-  type VisitHeader,
-} from "../../domain/record.ts";
+import { ChangedRecord, type IncomingRecord } from "../../domain/record.ts";
 import type { Audience } from "./audience.ts";
 
 /** The topic that records come from, and the base of its own offsets. */
@@ -106,61 +99,13 @@ export function usedOffsets(state: OwnOffsets): number {
 }
 
 export function withOwnOffset(record: IncomingRecord, base: number): IncomingRecord {
-  return base === 0 ? record : new Moved(record, base);
+  return base === 0 ? record : new Moved(record, base + record.offset, record.schema);
 }
 
 /** Returns the original record, with its Kafka offset. */
 export function asItCame(record: IncomingRecord): IncomingRecord {
-  return record instanceof Moved ? record.came : record;
+  return record instanceof Moved ? record.original : record;
 }
 
-/** A record with an own offset. The other fields are read from the original record only when they are used. */
-class Moved implements IncomingRecord {
-  readonly came: IncomingRecord;
-  readonly offset: number;
-
-  constructor(came: IncomingRecord, base: number) {
-    this.came = came;
-    this.offset = base + came.offset;
-  }
-
-  get topic(): string {
-    return this.came.topic;
-  }
-
-  get partition(): number {
-    return this.came.partition;
-  }
-
-  get timestampMs(): number {
-    return this.came.timestampMs;
-  }
-
-  get key(): Buffer | null {
-    return this.came.key;
-  }
-
-  get value(): Buffer | null {
-    return this.came.value;
-  }
-
-  get headers(): RecordHeaders {
-    return this.came.headers;
-  }
-
-  get encoded(): Buffer | undefined {
-    return this.came.encoded;
-  }
-
-  get omitted(): Omitted | undefined {
-    return this.came.omitted;
-  }
-
-  get schema(): ValueSchema | undefined {
-    return this.came.schema;
-  }
-
-  eachHeader(tell: VisitHeader): void {
-    eachHeader(this.came, tell);
-  }
-}
+/** A record with an own offset. */
+class Moved extends ChangedRecord {}
