@@ -11,8 +11,14 @@
  *   any other case                               false
  *
  * If a secret starts with `whsec_`, the rest of it is decoded from base64, as Standard Webhooks defines. Any other
- * secret counts as its UTF-8 bytes. What starts with `whpk_` or `-----BEGIN PUBLIC KEY-----` is a public key of Ed25519.
- * Everybody may know it, so it never counts as a shared secret.
+ * secret counts as its UTF-8 bytes, including whitespace around it, as on the signing side.
+ *
+ * Everybody may know a public key of Ed25519, so what looks like a key never counts as a shared secret:
+ *
+ *   passed, with or without whitespace around it     counts as
+ *   -----BEGIN PUBLIC KEY-----, whpk_ or a JWK       the public key; an error if it is not one of Ed25519
+ *   any other text that contains `-----BEGIN ` or    an error
+ *   `whpk_`, or starts like a JSON object
  *
  * The signature covers the bytes of the body as it arrived, before any parser:
  *
@@ -25,9 +31,11 @@
  *   an object or list from a parser          an error, because its JSON may differ from the body
  */
 
+import assert from "node:assert/strict";
 import {
   createHmac,
   createPublicKey,
+  type JsonWebKey,
   type KeyObject,
   timingSafeEqual,
   verify as verifySignature,
@@ -126,6 +134,8 @@ const TOLERANCE_MS = 300_000;
 const PREFIX = "whsec_";
 const PUBLIC_PREFIX = "whpk_";
 const PUBLIC_PEM = "-----BEGIN PUBLIC KEY-----";
+/** A brace alone may start a shared secret. */
+const LIKE_KEY = /^\s*\{\s*["}]|-----BEGIN |whpk_/;
 const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}(?:==)?|[A-Za-z\d+/]{3}=?)?$/;
 
 /**
@@ -134,8 +144,8 @@ const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}(?:==)?|[A-Za-z\d+/]{3}=?
  *
  * @param rawBody as for `verify`.
  * @param headers all headers of the request.
- * @param secrets the destination's shared secret, or its public key (as PEM or `whpk_`; `switchyard sign --public-key`
- *   prints it), or several of both.
+ * @param secrets the destination's shared secret, or its public key (as PEM, `whpk_` or JWK; `switchyard sign
+ *   --public-key` prints it), or several of both.
  * @throws TypeError if there is no secret, if a secret or key is empty or malformed, if the body was parsed, or if
  *   `toleranceMs` is negative or NaN.
  */
@@ -178,22 +188,33 @@ function isSignedBy(key: KeyObject, signed: Uint8Array, base64: string): boolean
 }
 
 function isPublic(secret: string): boolean {
-  return secret.startsWith(PUBLIC_PREFIX) || secret.startsWith(PUBLIC_PEM);
+  return LIKE_KEY.test(secret);
 }
 
-function publicKeyOf(text: string): KeyObject {
+function publicKeyOf(given: string): KeyObject {
+  const text = given.trim();
   try {
-    const x = Buffer.from(text.slice(PUBLIC_PREFIX.length), "base64").toString("base64url");
-    const key = text.startsWith(PUBLIC_PEM)
-      ? createPublicKey(text)
-      : createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
+    const key = createPublicKey(
+      text.startsWith(PUBLIC_PEM) ? text : { key: publicJwk(text), format: "jwk" },
+    );
     if (key.asymmetricKeyType === "ed25519") return key;
   } catch {
     // What Node reports is about JWK or DER.
   }
   throw new TypeError(
-    "the public key is not one of Ed25519: pass its PEM, or whpk_ and its 32 bytes in base64",
+    "the public key is not one of Ed25519: pass its PEM, its JWK, or whpk_ and its 32 bytes in base64",
   );
+}
+
+/** @throws Error if it is a private key, of which Node would use the public part. */
+function publicJwk(text: string): JsonWebKey {
+  if (text.startsWith(PUBLIC_PREFIX)) {
+    const x = Buffer.from(text.slice(PUBLIC_PREFIX.length), "base64").toString("base64url");
+    return { kty: "OKP", crv: "Ed25519", x };
+  }
+  const jwk = JSON.parse(text);
+  assert(!("d" in jwk));
+  return jwk;
 }
 
 function keyOf(secret: string): Uint8Array {

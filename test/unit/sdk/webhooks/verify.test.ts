@@ -92,9 +92,10 @@ describe("verify", () => {
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 /** The vector of Standard Webhooks' reference implementation for public keys. */
 const PUBLIC_KEY = "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=";
-const PUBLIC_PEM = publicKeyTexts(
+const { pem: PUBLIC_PEM, jwk: PUBLIC_JWK } = publicKeyTexts(
   "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg==",
-).pem;
+);
+const PRIVATE = generateKeyPairSync("ed25519").privateKey;
 const V1A =
   "v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg==";
 const RSA = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey.export({
@@ -204,7 +205,18 @@ test.each(["", "whsec_", "whsec_a b", "whsec_A"])(
   },
 );
 
-test.each([PUBLIC_KEY, PUBLIC_PEM, [SECRET, PUBLIC_KEY]])(
+test.each([
+  PUBLIC_KEY,
+  PUBLIC_PEM,
+  PUBLIC_JWK,
+  JSON.stringify(JSON.parse(PUBLIC_JWK), null, 2),
+  `\n  ${PUBLIC_KEY}\n`,
+  `\r\n ${PUBLIC_PEM}`,
+  ` \uFEFF${PUBLIC_JWK}\n`,
+  `${PUBLIC_PEM}${PUBLIC_KEY}\n${PUBLIC_JWK}\n`,
+  [SECRET, PUBLIC_KEY],
+  [SECRET, ` ${PUBLIC_JWK}`],
+])(
   "a public key verifies what its private key signed, and makes no shared secret of itself: %j",
   (keys) => {
     const nowMs = 1_614_265_330_000;
@@ -238,9 +250,31 @@ test.each([
   "whpk_AAAA",
   "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----",
   RSA,
+  JSON.stringify(PUBLIC_KEY),
+  JSON.stringify(PUBLIC_PEM),
+  PUBLIC_PEM.replaceAll("\n", "\\n"),
+  PUBLIC_PEM.trimEnd().slice(0, -1),
+  PUBLIC_JWK.slice(0, -1),
+  "{}",
+  `{ "keys": [${PUBLIC_JWK}] }`,
+  '{"kty":"EC"}',
+  JSON.stringify(PRIVATE.export({ format: "jwk" })),
+  PRIVATE.export({ format: "pem", type: "pkcs8" }).toString(),
 ])("the public key %j is the caller's mistake", (key) => {
   expect(() => verified(HEADERS, key)).toThrow(/not one of Ed25519/);
+  expect(() => verified(HEADERS, [SECRET, ` ${key}`])).toThrow(/not one of Ed25519/);
+  expect(() => verify(BODY, SIGNATURE, key)).toThrow(/not made with a public key/);
 });
+
+test.each(["s3cr3t\n", " s3cr3t", "{s3cr3t}", "{", "whpk", " whsec_AAAA"])(
+  "the shared secret %j is used as it is",
+  (secret) => {
+    expect(verify(BODY, signature(BODY, secret), secret)).toBe(true);
+    expect(verify(BODY, signature(BODY, secret), `${secret} `)).toBe(false);
+    const made = standardSignature("id-1", TIMESTAMP, BODY, secret);
+    expect(verified({ ...HEADERS, "webhook-signature": made }, secret)).toBe(true);
+  },
+);
 
 test("a parsed body is the caller's mistake, said so", () => {
   expect(() => verifyStandard(JSON.parse(BODY), HEADERS, SECRET)).toThrow(
