@@ -27,7 +27,6 @@ export function blockedText({ blockedUsers, waitingDeliveries }: BlockedUsers): 
  * the words that `status` and the console show. The route stage checks the reasons in this order (docs/rules.md#order),
  * after it has checked that the user is not suppressed.
  */
-
 export const SKIP_REASONS = [
   "not-connected",
   "disabled",

@@ -34,15 +34,10 @@ export function finalStatesOf(
   steps: readonly TimelineStep[],
   nowMs: number,
 ): readonly FinalState[] {
-  const byDestination = new Map<string, StepThere[]>();
-  for (const step of steps) {
-    if (!isThere(step) || step.destination === null) continue;
-    const there = byDestination.get(step.destination) ?? [];
-    there.push(step);
-    byDestination.set(step.destination, there);
-  }
+  const byDestination = Map.groupBy(steps.filter(isThere), ({ destination }) => destination);
   const received = steps.find((step) => step.kind === "received");
-  return [...byDestination].map(([destination, there]) => {
+  return [...byDestination].flatMap(([destination, there]) => {
+    if (destination === null) return [];
     const { kind, atMs, ...more } = finalStateOf(evidence, destination, there, nowMs);
     const attempts = there.filter((step) => step.kind === "attempt").length;
     const isTimed = kind === "accepted" && received?.kind === "received";

@@ -70,12 +70,9 @@ export function tellStatus({ reloads, ...facts }: ProcessParts) {
 }
 
 function byTopic(owned: readonly PartitionPlace[]): Readonly<Record<string, readonly number[]>> {
-  const found = new Map<string, number[]>();
-  for (const { topic, partition } of owned) {
-    found.set(topic, [...(found.get(topic) ?? []), partition]);
-  }
-  const sorted = [...found].map(
-    ([topic, partitions]) => [topic, partitions.sort((one, other) => one - other)] as const,
-  );
+  const sorted = [...Map.groupBy(owned, ({ topic }) => topic)].map(([topic, places]) => {
+    const partitions = places.map(({ partition }) => partition);
+    return [topic, partitions.sort((one, other) => one - other)] as const;
+  });
   return Object.fromEntries(sorted);
 }

@@ -216,9 +216,7 @@ export class Reloader implements Disposable {
  *   whose topics are missing, and runs as another     kept as it is now
  *     type, or with a loose order
  *   any other                                         as in the new configuration
- */
-
-/**
+ *
  * @param running the current configuration.
  * @param wanted the configuration to apply.
  * @param waiting IDs of the destinations in `wanted` whose topics do not exist.

@@ -9,7 +9,7 @@
  *   draining   the current write ends and the store is closed; the rest will be processed again
  */
 
-import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
 import type { AssignedPartition } from "../../kafka/port.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import { arriveGathered } from "./apply-members.ts";
@@ -308,14 +308,10 @@ async function writeStep(step: StepWriter, position: number): Promise<void> {
 }
 
 async function writeCalls({ deadLetterWriter }: StepWriter, { calls, deadLettered }: Pending) {
-  const byRecord = new Map<IncomingRecord, OutgoingRecord[]>();
-  for (const [call, from] of calls) {
-    const record = asItCame(from);
-    const records = byRecord.get(record);
-    if (records === undefined) byRecord.set(record, [call]);
-    else records.push(call);
-  }
-  const became = [...byRecord].map(([record, records]) => ({ record, records }));
+  const byRecord = Map.groupBy(calls, ([, from]) => asItCame(from));
+  const became = [...byRecord].map(([record, own]) => {
+    return { record, records: own.map(([call]) => call) };
+  });
   const deadLetters = deadLettered.map((each) => ({ ...each, record: asItCame(each.record) }));
   return (await deadLetterWriter.write(became, deadLetters)).deadLetters;
 }

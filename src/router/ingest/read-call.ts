@@ -230,9 +230,9 @@ function rewritten(
  *   an object        an object         both, merged member by member by this table
  *   anything else    absent            nothing at the top level; the batch's below it
  *   anything         anything else     the call's, including lists and null
+ *
+ * The merged value is nested as deeply as the deeper of the two values.
  */
-
-/** Returns the merged value, which is nested as deeply as the deeper of the two values. */
 export function merge(ofBatch: unknown, ofCall: unknown): unknown {
   if (ofCall === undefined) return ofBatch;
   if (!isJsonObject(ofBatch)) return ofCall;

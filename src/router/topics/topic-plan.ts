@@ -101,42 +101,29 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
   const largest = recordMaxBytes(topics);
   const allowed = options.maxMessageBytes ?? Number.POSITIVE_INFINITY;
   const maxBytes = (name: string) => Math.min(largest(name), allowed);
-  const planned = (
-    kind: TopicKind,
-    name: string,
-    retentionMs: number,
-    count = partitions,
-  ): PlannedTopic => ({
-    kind,
-    name,
-    partitions: count,
-    replicationFactor,
-    config: {
-      "cleanup.policy": "delete",
-      "retention.ms": `${retentionMs}`,
-      "max.message.bytes": `${maxBytes(name)}`,
-    },
-    isConsumed: readerOf(kind) !== null,
-  });
-  const compacted = (
+  const topic = (
     kind: TopicKind,
     name: string,
     count: number,
-    own: PlannedConfig = {},
-  ): PlannedTopic => ({
-    kind,
-    name,
-    partitions: count,
-    replicationFactor,
-    config: {
+    config: PlannedConfig,
+  ): PlannedTopic => {
+    const isConsumed = readerOf(kind) !== null;
+    return { kind, name, partitions: count, replicationFactor, config, isConsumed };
+  };
+  const planned = (kind: TopicKind, name: string, retentionMs: number, count = partitions) =>
+    topic(kind, name, count, {
+      "cleanup.policy": "delete",
+      "retention.ms": `${retentionMs}`,
+      "max.message.bytes": `${maxBytes(name)}`,
+    });
+  const compacted = (kind: TopicKind, name: string, count: number, own: PlannedConfig = {}) =>
+    topic(kind, name, count, {
       "cleanup.policy": "compact",
       "max.message.bytes": `${maxBytes(name)}`,
       "max.compaction.lag.ms": `${DAY_MS}`,
       "delete.retention.ms": `${DAY_MS}`,
       ...own,
-    },
-    isConsumed: readerOf(kind) !== null,
-  });
+    });
   const delayRetentionMs = Math.max(DELAY_RETENTION_MIN_MS, 2 * retryWindowMs);
   const delays = [
     ...new Map(retryDelaysMs.map((delayMs) => [delayName(delayMs), delayMs])).values(),
