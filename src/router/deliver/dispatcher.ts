@@ -12,7 +12,8 @@
  *   is canceled while it waits          becomes a dead letter, even while the destination is on hold
  *   is on a partition being drained     is not started; an attempt in progress completes
  *   settings change                     an attempt in progress keeps the old settings; waiting deliveries are
- *                                       evaluated again with the new settings, even those in units
+ *                                       evaluated again with the new settings, even those in units and those whose
+ *                                       owner is being confirmed (`lost`)
  */
 
 import assert from "node:assert/strict";
@@ -318,7 +319,9 @@ export class Dispatcher implements AttemptHost {
     sent: UnitContent,
     nowMs: number,
   ): void {
-    const attempt = new Attempt(this, this.#settings, calls, nowMs);
+    const settings = this.#settings;
+    const version = this.suppressionsVersion;
+    const attempt = new Attempt(this, settings, calls, nowMs);
     const { lost } = this.ports;
     if (lost === undefined) {
       const isStarted = attempt.start(endpoints, sent, nowMs);
@@ -329,8 +332,12 @@ export class Dispatcher implements AttemptHost {
       // No delivery of them starts any more.
       for (const owner of owners) void owner.drain();
       const startMs = this.ports.timer.nowMs();
+      const isSuppressed = (call: Call) =>
+        version !== this.suppressionsVersion && this.isSuppressed(call);
+      const isOutdated = settings !== this.#settings || calls.some(isSuppressed);
       // Meanwhile, all of the endpoints may have become unavailable.
-      if (owners.length > 0 || !attempt.start(endpoints, sent, startMs)) attempt.abandon(startMs);
+      if (owners.length > 0 || isOutdated || !attempt.start(endpoints, sent, startMs))
+        attempt.abandon(startMs);
       this.pump();
     });
   }

@@ -89,7 +89,13 @@ export class DispatchWorld {
   /** The number of deliveries that were processed without an attempt. */
   suppressed = 0;
 
-  constructor(destination: WebhookDestination, partitions = 1, suppressions?: KnownSuppressions) {
+  /** @param lost confirms who owns the partitions, before requests. */
+  constructor(
+    destination: WebhookDestination,
+    partitions = 1,
+    suppressions?: KnownSuppressions,
+    lost?: DispatchPorts["lost"],
+  ) {
     this.destination = destination;
     this.sender = webhookTransport({
       update: () => false,
@@ -132,6 +138,7 @@ export class DispatchWorld {
           },
         },
         suppressions,
+        lost,
       },
     );
   }

@@ -10,7 +10,7 @@ import type { Batch } from "../../../../src/router/destinations/webhook/settings
 import type { KnownSuppressions } from "../../../../src/router/suppression/known-suppressions.ts";
 import { lift, suppress, suppressing } from "../../../support/build/suppressions.ts";
 import { deliveryOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
-import { DispatchWorld, recordAt } from "../../../support/worlds/dispatch-world.ts";
+import { DispatchWorld, recordAt, START_MS } from "../../../support/worlds/dispatch-world.ts";
 
 const NOW_MS = Date.UTC(2026, 2, 1, 12);
 const HOUR_MS = 3_600_000;
@@ -148,4 +148,67 @@ test("one in a batch that is split is not sent again", () => {
   expect(dispatch.calls.slice(1)).toEqual([["0", "1"], ["3"]]);
   dispatch.respond(response(200));
   expect(dispatch.finished.toSorted()).toEqual(["0/0", "0/1", "0/2", "0/3"]);
+});
+
+/** The owner of the partition is confirmed when `confirm` is called. */
+function confirmedWorld(given: Parameters<typeof webhookDestination>[0] = {}) {
+  const suppressions = suppressing();
+  const asked: (() => void)[] = [];
+  const lost = () => new Promise<[]>((resolve) => asked.push(() => resolve([])));
+  const destination = webhookDestination({ urls: [A], ...given });
+  const dispatch = new DispatchWorld(destination, 1, suppressions, lost);
+  const confirm = async () => {
+    for (const then of asked.splice(0)) then();
+    await new Promise(setImmediate);
+  };
+  return { suppressions, dispatch, confirm };
+}
+
+test.each([
+  ["alone", {}, [["1"]]],
+  ["in a batch", { batch: BATCH }, [["1", "2"]]],
+])(
+  "one whose owner is confirmed late is not sent after the suppression: %s",
+  async (_, given, sent) => {
+    const { suppressions, dispatch, confirm } = confirmedWorld({ concurrency: 1, ...given });
+    dispatch.fetched([of(0, "u1"), of(1, "u2"), of(2, "u3")]);
+    suppress(suppressions, "u1");
+    await confirm();
+    expect([dispatch.calls, dispatch.suppressed, dispatch.finished]).toEqual([[], 1, ["0/0"]]);
+    dispatch.advance(250);
+    await confirm();
+    expect([dispatch.calls, dispatch.traced]).toEqual([sent, ["not-sent"]]);
+  },
+);
+
+test("the suppression of another user does not delay it", async () => {
+  const { suppressions, dispatch, confirm } = confirmedWorld();
+  dispatch.fetched([of(0, "u1")]);
+  suppress(suppressions, "u2");
+  await confirm();
+  expect(dispatch.calls).toEqual([["0"]]);
+});
+
+test.each([{ paused: true }, { enabled: false }])(
+  "one whose owner is confirmed when the destination is on hold waits: %j",
+  async (still) => {
+    const { dispatch, confirm } = confirmedWorld();
+    dispatch.fetched([of(0, "u1")]);
+    dispatch.update(still);
+    await confirm();
+    expect([dispatch.calls, dispatch.traced, dispatch.finished]).toEqual([[], ["not-sent"], []]);
+    dispatch.update({ paused: false, enabled: true });
+    await confirm();
+    expect(dispatch.calls).toEqual([["0"]]);
+  },
+);
+
+test("one that is canceled while its owner is confirmed becomes a dead letter", async () => {
+  const { dispatch, confirm } = confirmedWorld();
+  dispatch.fetched([of(0, "u1")]);
+  const cancel = { kind: "cancel", id: "c-1", by: "command", receivedBeforeMs: null } as const;
+  const earlyRelease = { ...cancel, destination: dispatch.destination.id, atMs: START_MS + 1 };
+  dispatch.work.update(dispatch.destination, { earlyReleases: [earlyRelease], gone: new Map() });
+  await confirm();
+  expect([dispatch.calls, dispatch.finalStates]).toEqual([[], { "0/0": "dead-letter" }]);
 });
