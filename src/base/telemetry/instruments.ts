@@ -114,7 +114,7 @@ export function createMetrics(detail: DestinationDetail = "full"): Metrics {
 
 /**
  * Collects the usual metrics `process_*` and `nodejs_*`. prom-client also measures the delay of the event loop, with
- * a timer of 10 ms that wakes up an idle process a hundred times per second. Because `event-loop.ts` already
+ * a timer of 10 ms that wakes up an idle process a hundred times per second. Because `watch-process.ts` already
  * measures this delay, prom-client's timer is slowed down, and its values are not shown.
  */
 function collectOfProcess(registry: Registry): void {

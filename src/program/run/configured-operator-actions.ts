@@ -1,8 +1,9 @@
 /**
- * Follows operator actions while the program runs, if any of its stages carries out such actions. The caller stops this
- * before Kafka is closed.
+ * Announces this process on the topic `operator-actions`, and follows that topic while the program runs, if any of the
+ * stages carries out operator actions. The caller stops both before Kafka is closed.
  */
 
+import { randomUUID } from "node:crypto";
 import type { Clock } from "../../base/runtime/clock.ts";
 import type { Log } from "../../base/telemetry/log.ts";
 import type { Config } from "../../config/config.ts";
@@ -14,6 +15,8 @@ import {
   followOperatorActions,
   type RunningOperatorActions,
 } from "../../router/control/follow-operator-actions.ts";
+import { candidates } from "../../router/route/route.ts";
+import { type AnnounceDeps, type Announcing, announce } from "../../router/stage/announce.ts";
 import type { Health } from "./health.ts";
 import { StartInterruptedError } from "./wait-for-cluster.ts";
 
@@ -56,4 +59,31 @@ export async function configuredOperatorActions(
     throw new StartInterruptedError("interrupted while reading operator actions");
   }
   return operatorActions;
+}
+
+/**
+ * Announces this process with its current configuration. Resolves when the process's clock has been measured, or if it
+ * cannot be measured at the moment.
+ */
+export async function announceProcess(
+  config: () => Config,
+  { health, ...deps }: AnnounceDeps & { readonly health: Health },
+  stages: readonly StageName[],
+): Promise<Announcing> {
+  const announcing = announce(deps, {
+    topic: configuredTopics(config()).operatorActions,
+    id: randomUUID(),
+    stages,
+    routes: () => {
+      const { sources, destinations } = config();
+      return new Map(
+        sources.map((source) => {
+          return [source.id, candidates(source, destinations).map(({ id }) => id)] as const;
+        }),
+      );
+    },
+  });
+  health.add({ name: "process", healthProblems: announcing.healthProblems });
+  await announcing.measured;
+  return announcing;
 }

@@ -23,11 +23,10 @@ import { randomUUID } from "node:crypto";
 import { BrokerClock } from "../../base/runtime/broker-clock.ts";
 import { type Clock, systemClock } from "../../base/runtime/clock.ts";
 import { ALL_ADDRESSES, hostAndPort } from "../../base/runtime/listening.ts";
-import { watchEventLoop } from "../../base/telemetry/event-loop.ts";
 import { createMetrics, type Metrics } from "../../base/telemetry/instruments.ts";
-import { createLog, droppedLines, type Log, logProblems } from "../../base/telemetry/log.ts";
-import { watchMemoryLimit } from "../../base/telemetry/memory-limit.ts";
+import { createLog, type Log, logProblems } from "../../base/telemetry/log.ts";
 import type { Tracing } from "../../base/telemetry/tracing/port.ts";
+import { watchProcess } from "../../base/telemetry/watch-process.ts";
 import type { Config } from "../../config/config.ts";
 import type { Loaded } from "../../config/load.ts";
 import type { StageName } from "../../domain/stages.ts";
@@ -50,10 +49,9 @@ import { type TopicKeeper, topicKeeper } from "../../router/stage/topic-keeper.t
 import { produceSignals, watchCluster } from "../../router/stage/watch-cluster.ts";
 import type { FollowedSuppressions } from "../../router/suppression/follow-suppressions.ts";
 import { startAdmin } from "./admin-server.ts";
-import { announceProcess } from "./announce-process.ts";
 import { makeTopics, takeOver } from "./apply-config.ts";
 import { configuredEvents } from "./configured-events.ts";
-import { configuredOperatorActions } from "./configured-operator-actions.ts";
+import { announceProcess, configuredOperatorActions } from "./configured-operator-actions.ts";
 import { configuredSuppressions, startGroups } from "./configured-suppressions.ts";
 import { configuredTracing } from "./configured-tracing.ts";
 import { createHealth, type Health } from "./health.ts";
@@ -210,21 +208,6 @@ interface OwnParts {
 /** Returns the address at which the process requests its own status. A wildcard address is replaced. */
 function askedAt({ host, port }: { readonly host: string; readonly port: number }): string {
   return hostAndPort(host === "0.0.0.0" || host === ALL_ADDRESSES ? "127.0.0.1" : host, port);
-}
-
-function watchProcess(metrics: Metrics): Disposable {
-  const watching = new DisposableStack();
-  watching.use(watchEventLoop(metrics));
-  watching.use(watchMemoryLimit(metrics));
-  const dropped = metrics.logLinesDropped.bind({});
-  let counted = 0;
-  watching.defer(
-    metrics.onScrape(() => {
-      dropped.inc(droppedLines() - counted);
-      counted = droppedLines();
-    }),
-  );
-  return watching;
 }
 
 function configuredKeeper(

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { createMetrics } from "../../../../src/base/telemetry/instruments.ts";
-import { watchMemoryLimit } from "../../../../src/base/telemetry/memory-limit.ts";
+import { watchMemoryLimit } from "../../../../src/base/telemetry/watch-process.ts";
 
 const MIB = 1_048_576;
 
