@@ -36,12 +36,12 @@ export class HeardTime {
 }
 
 interface HearingLimit extends Disposable {
-  /** Aborts with a `TimeoutError` when the limit has been reached. */
+  /** Aborts with a `TimeoutError` when the limit has been reached, or when the given signal aborts. */
   readonly signal: AbortSignal;
 }
 
-/** Starts immediately. Dispose the limit when it is no longer needed. */
-export function hearingLimit(limitMs: number): HearingLimit {
+/** Starts immediately. Dispose the limit when it is no longer needed. @param ended also aborts the result's signal. */
+export function hearingLimit(limitMs: number, ended?: AbortSignal): HearingLimit {
   const over = new AbortController();
   const heard = new HeardTime(limitMs, performance.now());
   const step = setInterval(() => {
@@ -49,5 +49,6 @@ export function hearingLimit(limitMs: number): HearingLimit {
     clearInterval(step);
     over.abort(new DOMException(`no response within ${limitMs / 1_000} s`, "TimeoutError"));
   }, heard.stepMs).unref();
-  return { signal: over.signal, [Symbol.dispose]: () => clearInterval(step) };
+  const signal = ended === undefined ? over.signal : AbortSignal.any([ended, over.signal]);
+  return { signal, [Symbol.dispose]: () => clearInterval(step) };
 }

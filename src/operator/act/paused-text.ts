@@ -33,8 +33,8 @@ export async function waitingOfPaused(
   looking: Looking,
   untilMs: number | null,
 ): Promise<PausedWaiting> {
-  using late = hearingLimit(LIMIT_MS);
-  const signal = AbortSignal.any([looking.signal, late.signal]);
+  using late = hearingLimit(LIMIT_MS, looking.signal);
+  const { signal } = late;
   const limited = { ...looking, signal };
   const expiring = new ExpiryCount(looking.config.delivery.retryWindowMs, untilMs);
   const add = (delivery: { readonly firstAttemptAtMs: number | null }) =>

@@ -34,15 +34,16 @@ export async function ask(
   path: string,
   signal: AbortSignal,
 ): Promise<{ readonly status: number | undefined; readonly body: string }> {
-  using late = hearingLimit(ANSWER_LIMIT_MS);
-  const limit = AbortSignal.any([signal, late.signal]);
+  using limit = hearingLimit(ANSWER_LIMIT_MS, signal);
   // `fetch` blocks some ports, but an admin port can be any port.
   const colon = address.lastIndexOf(":");
   // A URL cannot contain the zone of an IPv6 address.
   const host = withoutBrackets(address.slice(0, colon));
   const port = address.slice(colon + 1);
-  const request = get({ host, port, path, signal: limit, agent: false });
-  const [response] = (await once(request, "response", { signal: limit })) as [IncomingMessage];
+  const request = get({ host, port, path, signal: limit.signal, agent: false });
+  const [response] = (await once(request, "response", { signal: limit.signal })) as [
+    IncomingMessage,
+  ];
   return { status: response.statusCode, body: await text(response) };
 }
 

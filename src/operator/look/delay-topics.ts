@@ -64,8 +64,8 @@ export interface CountedDelays {
 
 export async function countAwaitingRetry(asked: Counted): Promise<CountedDelays> {
   const { kafka, topics, destinations, nowMs } = asked;
-  using late = hearingLimit(LIMIT_MS);
-  const signal = AbortSignal.any([asked.signal, late.signal]);
+  using late = hearingLimit(LIMIT_MS, asked.signal);
+  const { signal } = late;
   const labels = new Labels(destinations);
   const seen = new Set<string>();
   const tallies = new Map<string, Tallies>(asked.delays.map((delay) => [delay, new Map()]));

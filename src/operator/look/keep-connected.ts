@@ -42,12 +42,11 @@ export async function inTime<Result>(
   signal: AbortSignal,
   limitMs = ANSWER_LIMIT_MS,
 ): Promise<Result> {
-  using late = hearingLimit(limitMs);
+  using late = hearingLimit(limitMs, signal);
+  const ended = late.signal;
   work.catch(() => undefined);
   const { promise, reject } = Promise.withResolvers<never>();
-  const ended = AbortSignal.any([signal, late.signal]);
-  const silent = new Error(`no response within ${limitMs / 1_000} s`);
-  const end = () => reject(late.signal.aborted ? silent : ended.reason);
+  const end = () => reject(ended.reason);
   ended.addEventListener("abort", end);
   try {
     ended.throwIfAborted();

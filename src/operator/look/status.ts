@@ -210,17 +210,16 @@ async function movedIn(
   of: (reading: Reading) => WaitingIn,
   { seen, byDestination }: CountedDelays,
 ): Promise<ReadonlyMap<Reading, number>> {
-  using late = hearingLimit(MOVED_LIMIT_MS);
-  const limited = AbortSignal.any([signal, late.signal]);
+  using late = hearingLimit(MOVED_LIMIT_MS, signal);
   const moved = new Map<Reading, number>();
   for (const { destination, line, retries } of destinations) {
-    if (limited.aborted) break;
+    if (late.signal.aborted) break;
     const due = of(retries).parts;
     if (due.length === 0 && byDestination?.has(destination) === false) continue;
     const again = (record: IncomingRecord) => !isFirstOf(record, seen);
-    moved.set(retries, await countMoved(kafka, due, again, limited));
+    moved.set(retries, await countMoved(kafka, due, again, late.signal));
     const retried = (record: IncomingRecord) => wasRetried(record, seen);
-    moved.set(line, await countMoved(kafka, of(line).parts, retried, limited));
+    moved.set(line, await countMoved(kafka, of(line).parts, retried, late.signal));
   }
   return moved;
 }
@@ -319,16 +318,15 @@ async function deadLettersOf(
   const uncounted = { retained, lastDay: sizeOf(recent), counts: null };
   if (sizeOf(recent) > COUNTED_DEAD_LETTERS_MAX)
     return { status: uncounted, note: null, errors: [] };
-  using late = hearingLimit(DEAD_LETTERS_LIMIT_MS);
-  const limited = AbortSignal.any([signal, late.signal]);
-  const source = { kafka, topics, signal: limited };
+  using late = hearingLimit(DEAD_LETTERS_LIMIT_MS, signal);
+  const source = { kafka, topics, signal: late.signal };
   try {
     const marks = await readMarks(source).catch((thrown: unknown) => {
       error = asError(thrown).message;
       return null;
     });
     const counts = await countDeadLetters(source, recent, nowMs - DAY_MS, marks);
-    const status = limited.aborted ? uncounted : { retained, ...counts };
+    const status = late.signal.aborted ? uncounted : { retained, ...counts };
     return error === null ? { status, note: null, errors: [] } : unknown(error, status);
   } catch (thrown) {
     return unknown(asError(thrown).message, uncounted);

@@ -101,14 +101,13 @@ async function readHeads(
   parts: readonly UnfinishedPart[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<UnfinishedPart, Head>> {
-  using late = hearingLimit(READ_LIMIT_MS);
-  const limited = AbortSignal.any([signal, late.signal]);
+  using late = hearingLimit(READ_LIMIT_MS, signal);
   const heads = new Map<UnfinishedPart, Head>();
   const left = parts.toSorted((one, other) => other.to - other.from - (one.to - one.from));
   const next = async () => {
     for (let part = left.shift(); part !== undefined; part = left.shift()) {
-      if (limited.aborted) return;
-      const head = await first(kafka, part, limited);
+      if (late.signal.aborted) return;
+      const head = await first(kafka, part, late.signal);
       if (head !== null) heads.set(part, head);
     }
   };

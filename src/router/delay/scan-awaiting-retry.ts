@@ -191,9 +191,8 @@ export async function countExpiring(
   ended: AbortSignal,
 ): Promise<ReadonlyMap<string, ExpiringDeliveries>> {
   const counts = new Map<string, number>();
-  using late = hearingLimit(EXPIRING_LIMIT_MS);
-  const signal = AbortSignal.any([ended, late.signal]);
-  const asked: AskedWaiting = { ...where, recordsMax: EXPIRING_RECORDS_MAX, signal };
+  using late = hearingLimit(EXPIRING_LIMIT_MS, ended);
+  const asked: AskedWaiting = { ...where, recordsMax: EXPIRING_RECORDS_MAX, signal: late.signal };
   const read = await eachWaiting(deps, asked, (waiting) => {
     if (waiting.kind === "invalid" || !destinations.has(waiting.destination)) return;
     const { destination, firstAttemptAtMs } = waiting;

@@ -96,8 +96,7 @@ function unappliedPoll({ kafka, signal, reading, audienceId }: AwaitedSync) {
     if (unfinished?.kind === "unknown") return unfinished;
     const parts = unfinished?.kind === "known" ? unfinished.parts : [];
     // Records after an open transaction of another producer cannot be read yet.
-    using late = hearingLimit(WAIT_MS);
-    const limited = AbortSignal.any([signal, late.signal]);
+    using late = hearingLimit(WAIT_MS, signal);
     for (const part of parts) {
       const { partition } = part;
       const fresh: SyncPosition[] = [];
@@ -105,7 +104,7 @@ function unappliedPoll({ kafka, signal, reading, audienceId }: AwaitedSync) {
       try {
         for await (const records of readUnfinished(kafka, rest, {
           maxBytes: STEP_BYTES,
-          signal: limited,
+          signal: late.signal,
         })) {
           for (const { key, offset, timestampMs: atMs } of records) {
             if (key?.toString() === audienceId) fresh.push({ partition, offset, atMs });
@@ -115,7 +114,7 @@ function unappliedPoll({ kafka, signal, reading, audienceId }: AwaitedSync) {
         // Reading has already been retried for half a minute, or another retry cannot succeed.
         return { kind: "unknown", error: asError(error).message };
       }
-      if (limited.aborted) {
+      if (late.signal.aborted) {
         return { kind: "unknown", error: `${reading.topic} could not be read within a minute` };
       }
       ours = ours.concat(fresh);
