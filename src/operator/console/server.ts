@@ -46,7 +46,9 @@ const REQUEST_LIMIT_MS = 30_000;
 const CONNECTIONS_MAX = 256;
 
 export interface ConsoleServer extends AsyncDisposable {
+  /** The port on which the console listens. If 0 was configured, a free port was selected. */
   readonly port: number;
+  /** The address of the console. */
   readonly url: string;
 }
 

@@ -10,7 +10,7 @@ import type { RunningStage } from "../../router/stage/running-stage.ts";
 import { Jobs } from "./jobs.ts";
 import { Poller } from "./poller.ts";
 import type { ActionRunner, ConsoleConfig, ConsoleReader, PageFiles } from "./ports.ts";
-import { startServer } from "./server.ts";
+import { type ConsoleServer, startServer } from "./server.ts";
 
 export interface ConsoleDeps {
   readonly reader: ConsoleReader;
@@ -20,12 +20,7 @@ export interface ConsoleDeps {
   readonly log: Log;
 }
 
-export interface RunningConsole extends RunningStage {
-  /** The port on which the console listens. If 0 was configured, a free port was selected. */
-  readonly port: number;
-  /** The address of the console. */
-  readonly url: string;
-}
+export type RunningConsole = RunningStage & ConsoleServer;
 
 /**
  * Resolves when the console is listening. @throws Error if it cannot listen, or if anybody could use it without a
@@ -39,12 +34,10 @@ export async function startConsole(
   const jobs = new Jobs({ runner, clock, log, newId: randomUUID });
   try {
     const server = await startServer({ reader, files, clock, log, poller, jobs }, config);
-    const { port, url } = server;
-    log.info({ url }, "console.listening");
+    log.info({ url: server.url }, "console.listening");
     return {
+      ...server,
       name: "console",
-      port,
-      url,
       joined: Promise.resolve(),
       healthProblems: () => [],
       [Symbol.asyncDispose]: async () => {
