@@ -17,20 +17,28 @@ const STEP_BYTES = 1_048_576;
 
 type Reads = Pick<Kafka, "admin" | "read">;
 
-/** Passes on the topic's records, up to its current end. There are none if the topic does not exist yet. */
+/**
+ * Passes on the topic's records, up to its current end. There are none if the topic does not exist yet.
+ *
+ * @param from where an earlier reading ended; if the topic now ends before that, it is read whole.
+ * @returns where this reading ended.
+ */
 export async function readWhole(
   kafka: Reads,
   topic: string,
   signal: AbortSignal,
   take: (record: IncomingRecord) => void,
-): Promise<void> {
+  from = 0,
+): Promise<number> {
   const logs = (await kafka.admin.offsetsOf([topic])).get(topic) ?? [];
   const log = logs.find(({ partition }) => partition === PARTITION);
-  if (log === undefined) return;
-  const range = { topic, partition: PARTITION, from: log.first, to: log.end };
+  if (log === undefined) return from;
+  const first = from > log.end ? log.first : Math.max(from, log.first);
+  const range = { topic, partition: PARTITION, from: first, to: log.end };
   for await (const records of kafka.read({ ...range, maxBytes: STEP_BYTES, signal })) {
     for (const record of records) take(record);
   }
+  return log.end;
 }
 
 /** Returns all current actions. */
@@ -47,15 +55,29 @@ export async function readKnownOperatorActions(
   return known;
 }
 
-/** Returns what the stages know, without user IDs. */
-export async function readKnownSuppressions(
-  kafka: Reads,
-  topic: string,
-  signal: AbortSignal,
-): Promise<KnownSuppressions> {
-  const known = new KnownSuppressions(randomBytes(4).readInt32LE());
-  await readWhole(kafka, topic, signal, (record) => known.apply(record));
-  return known;
+/** What the stages know, without user IDs. */
+export class ReadSuppressions {
+  readonly #known = new KnownSuppressions(randomBytes(4).readInt32LE());
+  readonly #kafka: Reads;
+  readonly #topic: string;
+  readonly #signal: AbortSignal;
+  #next = 0;
+
+  constructor(kafka: Reads, topic: string, signal: AbortSignal) {
+    this.#kafka = kafka;
+    this.#topic = topic;
+    this.#signal = signal;
+  }
+
+  /** Reads what was written since the last reading. The result is always the same object. */
+  async read(): Promise<KnownSuppressions> {
+    const take = (record: IncomingRecord) => {
+      const read = this.#known.apply(record);
+      if ("userId" in read) this.#known.tell(read.userId);
+    };
+    this.#next = await readWhole(this.#kafka, this.#topic, this.#signal, take, this.#next);
+    return this.#known;
+  }
 }
 
 /** Returns the suppressed users, in the order in which they were last written. @param only null for all users. */

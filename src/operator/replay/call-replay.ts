@@ -20,7 +20,7 @@ import { givenSchema } from "../../router/stage/await-schemas.ts";
 import type { KnownSuppressions } from "../../router/suppression/known-suppressions.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
 import { configuredSchemas } from "../connect/configured-schemas.ts";
-import { readKnownSuppressions } from "../connect/known-operations.ts";
+import { ReadSuppressions } from "../connect/known-operations.ts";
 import type { ProgressOutput } from "../connect/progress.ts";
 import { type CallReplayOutcome, progressText } from "./call-outcome.ts";
 import { countReplay, type Decide, type ReplayFigures } from "./replay.ts";
@@ -62,7 +62,8 @@ export async function replayCalls(
   await assertTopics(kafka.admin, [topic]);
   const log = createLog("error", { write: progressOutput.err });
   await using schemas = await configuredSchemas(config, { log, metrics: createMetrics() });
-  const suppressions = await readKnownSuppressions(kafka, topics.suppressions, signal);
+  const reading = new ReadSuppressions(kafka, topics.suppressions, signal);
+  const suppressions = await reading.read();
   const given = { plan, config, topics, destination, schemas, suppressions, clock, signal };
   const decide = callDecisions(given);
   const total = partitions.reduce((sum, { position, to }) => sum + to - position, 0);
@@ -76,7 +77,7 @@ export async function replayCalls(
   const { name, end, error, counts } = await runReplay(
     kafka,
     replay,
-    { decide },
+    { decide, suppressions: reading },
     text,
     progressOutput,
   );
@@ -91,7 +92,7 @@ export interface CallDecisions {
   readonly destination: Destination;
   /** Null if no registry is configured. */
   readonly schemas: Schemas | null;
-  /** The suppressions when the replay was started. The deliver stage checks later ones. */
+  /** The suppressions that have been read (`ReplayRules.suppressions`). */
   readonly suppressions?: KnownSuppressions;
   readonly clock: Clock;
   readonly signal: AbortSignal;

@@ -21,7 +21,7 @@ import { systemClock } from "../../base/runtime/clock.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { RegistryConnection } from "../../registry/port.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
-import { readKnownSuppressions } from "../connect/known-operations.ts";
+import { ReadSuppressions } from "../connect/known-operations.ts";
 import type { ProgressOutput } from "../connect/progress.ts";
 import { passing, type ReadDeadLetterValue, readDeadLetter } from "./dead-letter-record.ts";
 import { type DeadLetterSchemas, openDeadLetterSchemas } from "./dead-letter-schemas.ts";
@@ -62,20 +62,25 @@ export async function openDeadLetterReplay(
   if (replay === null) return null;
   const marks = await readMarks({ kafka, topics, signal });
   const schemas = await openDeadLetterSchemas(registry, signal);
-  const suppressions = await readKnownSuppressions(kafka, topics.suppressions, signal);
-  return new DeadLetterReplay(kafka, { ...options, suppressions }, replay, marks, schemas);
+  const reading = new ReadSuppressions(kafka, topics.suppressions, signal);
+  const targets = { ...options, reading, suppressions: await reading.read() };
+  return new DeadLetterReplay(kafka, targets, replay, marks, schemas);
+}
+
+interface CheckedTargets extends ReplayTargets {
+  readonly reading: ReadSuppressions;
 }
 
 export class DeadLetterReplay implements AsyncDisposable {
   readonly schemas: DeadLetterSchemas;
   readonly #kafka: Kafka;
-  readonly #targets: ReplayTargets;
+  readonly #targets: CheckedTargets;
   readonly #replay: Replay<"dead-letters">;
   readonly #marks: ReplayMarks;
 
   constructor(
     kafka: Kafka,
-    targets: ReplayTargets,
+    targets: CheckedTargets,
     replay: Replay<"dead-letters">,
     marks: ReplayMarks,
     schemas: DeadLetterSchemas,
@@ -105,10 +110,10 @@ export class DeadLetterReplay implements AsyncDisposable {
 
   /** Replays dead letters and marks them. @param tally the dead letters that were counted. */
   async send({ total, own }: Tally, progressOutput: ProgressOutput): Promise<SentDeadLetters> {
-    const { topics } = this.#targets;
+    const { topics, reading } = this.#targets;
     const deadLetters = await this.#kafka.admin.offsets(topics.deadLetters);
     const first = this.#marks.tombstones(topics.deadLetterReplays, deadLetters);
-    const rules = { ...this.#rules(), first };
+    const rules = { ...this.#rules(), first, suppressions: reading };
     const text = (figures: ReplayFigures) => replayProgressText(figures, total + own, this.words);
     const result = await runReplay(this.#kafka, this.#replay, rules, text, progressOutput);
     return { ...result, text: text(result) };

@@ -58,13 +58,13 @@ export class ReplayProgress {
     if (as !== null) this.#count(at.counts, as, 1);
   }
 
-  /** Corrects the counts after a record that was counted as written turned out to be too large. */
-  refuse(partition: number): void {
+  /** Corrects the counts of a record that was counted as written, and was not. */
+  recount(partition: number, as: CountKey | null): void {
     const at = this.#partitions.get(partition);
     if (at === undefined) return;
     this.#ahead.add(partition);
     this.#count(at.counts, "written", -1);
-    this.#count(at.counts, "refused", 1);
+    if (as !== null) this.#count(at.counts, as, 1);
   }
 
   /** The positions that have changed since the last call of `committed`. */

@@ -32,10 +32,16 @@
  *   a record is too large for its topic             the record is counted as refused
  *   a corrupt batch is in the range                 the replay fails with its offset in the error
  *
+ * Topic destinations have no stage that checks suppressions later. Before a batch is written, and before it is tried again,
+ * the suppressions are therefore read again, unless the last reading is younger than 2 s. If they have changed, the
+ * batch's records are decided again. If the replay is interrupted and the last reading is older than 10 s, the batch is not
+ * written; its records are read again when the replay is resumed.
+ *
  * Records of the same partition keep their order, and so do records with the same key. Records of several partitions
  * are written in the order of time.
  */
 
+import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../base/runtime/clock.ts";
 import { createRateLimiter, type RateLimiter } from "../../domain/rate-limit.ts";
@@ -46,6 +52,7 @@ import { ProcessLedger } from "../../router/ledger/process-ledger.ts";
 import { StageLedger } from "../../router/ledger/stage-ledger.ts";
 import { deliveryIdentity, Tallies, talliedDelivery } from "../../router/ledger/tallies.ts";
 import { forbiddenText, NotWrittenError } from "../connect/command-producer.ts";
+import type { ReadSuppressions } from "../connect/known-operations.ts";
 import { readRanges } from "./read-records.ts";
 import { ReplayProgress } from "./replay-progress.ts";
 import {
@@ -64,6 +71,9 @@ const BATCH_AGE_MAX_MS = 200;
 /** Maximum number of records between two commits if nothing is written for them. */
 const SKIPPED_MAX = 20_000;
 const TRY_AGAIN_MS = 1_000;
+const CHECK_SUPPRESSIONS_AFTER_MS = 2_000;
+/** Within this time, every process applies a suppression. */
+const SUPPRESSIONS_AGE_MAX_MS = 10_000;
 /**
  * Much shorter than the time after which brokers delete commits, which is 7 days by default, but only hours on some
  * clusters.
@@ -95,6 +105,8 @@ export interface ReplayFigures {
 /** What one kind of replay does with the records that it reads. */
 export interface ReplayRules {
   readonly decide: Decide;
+  /** Reads the suppressions that `decide` uses. */
+  readonly suppressions?: Pick<ReadSuppressions, "read">;
   /** Records that are written before the replay starts. */
   readonly first?: readonly OutgoingRecord[];
   /** Creates the marks for acknowledged records. They are written before the positions are committed. */
@@ -212,6 +224,9 @@ class ReplayRun {
   /** Records since the last commit for which nothing is written. */
   #skipped = 0;
   #renewedAtMs: number;
+  #checkedAtMs = Number.NEGATIVE_INFINITY;
+  /** The version of the suppressions with which the batch was decided. */
+  #suppressionsVersion = 0;
 
   constructor(replay: Replay, rules: ReplayRules, producer: Producer, follower: ReplayFollower) {
     const { perSecond } = replay.stored.plan;
@@ -232,6 +247,7 @@ class ReplayRun {
 
   async run(): Promise<ReplayEnd> {
     await this.#book([]);
+    await this.#stillWanted([]);
     reading: for await (const records of recordsOf(this.#replay)) {
       for (const record of records) {
         if (this.#progress.isFull || !(await this.#take(record))) break reading;
@@ -282,7 +298,7 @@ class ReplayRun {
   /** Writes the batch, then the ledger, then the marks, then commits. */
   async #flush(): Promise<void> {
     await this.#replay.store.assertOwned();
-    await this.#write([...this.#batch.keys()]);
+    await this.#write([...this.#batch.keys()], true);
     if (this.#batch.size > 0) await this.#book([...this.#batch.keys()]);
     await this.#write(this.#rules.marksOf?.([...this.#batch.values()]) ?? []);
     this.#batch = new Map();
@@ -295,11 +311,12 @@ class ReplayRun {
   }
 
   /** Resolves when each record has been acknowledged, or refused because of its size. */
-  async #write(records: readonly OutgoingRecord[]): Promise<void> {
+  async #write(records: readonly OutgoingRecord[], isBatch = false): Promise<void> {
     const { clock, signal } = this.#replay.cluster;
     const { onWaiting } = this.#follower;
     let isWaiting = false;
     for (let left = records; left.length > 0; ) {
+      if (isBatch) left = await this.#stillWanted(left);
       const returned = await this.#producer.send(left, { giveBack: true });
       const back = returned.filter(({ blocked }) => blocked !== undefined);
       for (const { record, error, blocked } of returned) {
@@ -321,6 +338,33 @@ class ReplayRun {
     if (isWaiting) onWaiting(null);
   }
 
+  /** Returns these records of the batch without those whose users were suppressed since they were decided. */
+  async #stillWanted(records: readonly OutgoingRecord[]): Promise<readonly OutgoingRecord[]> {
+    const { clock, signal } = this.#replay.cluster;
+    const { suppressions, decide } = this.#rules;
+    const nowMs = clock.nowMs();
+    const ageMaxMs = signal.aborted ? SUPPRESSIONS_AGE_MAX_MS : CHECK_SUPPRESSIONS_AFTER_MS;
+    if (suppressions === undefined || nowMs - this.#checkedAtMs < ageMaxMs) return records;
+    const known = signal.aborted ? null : await suppressions.read();
+    if (known === null || signal.aborted) throw new ClosedError("interrupted");
+    this.#checkedAtMs = nowMs;
+    if (known.version === this.#suppressionsVersion) return records;
+    this.#suppressionsVersion = known.version;
+    const wanted: OutgoingRecord[] = [];
+    for (const record of records) {
+      const from = this.#batch.get(record);
+      assert(from !== undefined);
+      const decision = await decided(decide, from, this.#follower, signal);
+      if (decision === null) throw new ClosedError("interrupted");
+      if (decision.kind === "write") wanted.push(record);
+      else {
+        this.#batch.delete(record);
+        this.#progress.recount(from.partition, decision.as);
+      }
+    }
+    return wanted;
+  }
+
   /** Calls and syncs are not in the ledger before a stage has processed them. */
   async #book(written: readonly OutgoingRecord[], isLast = false): Promise<void> {
     const tallies = new Tallies();
@@ -337,7 +381,7 @@ class ReplayRun {
     if (from === undefined)
       throw new Error(`The record of what was replayed is too large for ${record.topic}: ${error}`);
     this.#batch.delete(record);
-    this.#progress.refuse(from.partition);
+    this.#progress.recount(from.partition, "refused");
     this.#follower.onRefused(`it is too large: ${error}`);
   }
 

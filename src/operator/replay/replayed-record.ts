@@ -52,7 +52,7 @@ type ReplayedRecord =
 export interface ReplayTargets {
   readonly topics: TopicNames;
   readonly destinations: readonly Destination[];
-  /** The suppressions when the replay was started. The deliver stage checks later ones. */
+  /** The suppressions that have been read (`ReplayRules.suppressions`). */
   readonly suppressions?: KnownSuppressions;
 }
 

@@ -5,6 +5,7 @@ import type { SourceId } from "../../../src/domain/ids.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
 import type { Kafka, Producer } from "../../../src/kafka/port.ts";
 import { commandProducer } from "../../../src/operator/connect/command-producer.ts";
+import { ReadSuppressions } from "../../../src/operator/connect/known-operations.ts";
 import { callDecisions } from "../../../src/operator/replay/call-replay.ts";
 import { countReplay, sendReplay } from "../../../src/operator/replay/replay.ts";
 import type {
@@ -112,13 +113,15 @@ export class CallReplayWorld {
       const replay = await openReplay(cluster, "calls", chosen, { name: "replay-1", by });
       if (replay === null) return null;
       const { plan } = replay.stored;
-      const given = { plan, topics, config, destination, schemas, clock, signal };
-      return { replay, decide: callDecisions(given) };
+      const reading = new ReadSuppressions(ports.kafka, topics.suppressions, signal);
+      const suppressions = await reading.read();
+      const given = { plan, topics, config, destination, schemas, suppressions, clock, signal };
+      return { replay, rules: { decide: callDecisions(given), suppressions: reading } };
     };
     const run = async (chosen: ChosenReplay<"calls">) => {
       const opened = await open(chosen);
       if (opened === null) return "no such replay";
-      return sendReplay(opened.replay, { decide: opened.decide }, ports.producer, follower);
+      return sendReplay(opened.replay, opened.rules, ports.producer, follower);
     };
     const fresh = (given: Partial<CallReplayPlan> = {}) =>
       ({ kind: "new", plan: this.plan(given) }) as const;
@@ -128,7 +131,7 @@ export class CallReplayWorld {
       resume: () => run({ kind: "resume", name: "replay-1", perSecond: null }),
       count: async () => {
         const opened = await open(fresh());
-        return opened && countReplay(opened.replay, opened.decide, follower);
+        return opened && countReplay(opened.replay, opened.rules.decide, follower);
       },
     };
   }

@@ -10,6 +10,7 @@ import type { Destination } from "../../../src/domain/destination.ts";
 import type { IncomingRecord, RecordHeaders } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
 import { commandProducer } from "../../../src/operator/connect/command-producer.ts";
+import { ReadSuppressions } from "../../../src/operator/connect/known-operations.ts";
 import {
   type DeadLetterFilter,
   EVERY_DEAD_LETTER,
@@ -151,9 +152,12 @@ export class ReplayWorld {
       const replay = await openReplay(cluster, "dead-letters", chosen, { name, by });
       if (replay === null) return "no such replay";
       const marks = await readMarks({ kafka, topics, signal });
+      const reading = new ReadSuppressions(kafka, topics.suppressions, signal);
+      const suppressions = await reading.read();
+      const given = { topics, destinations, marks, suppressions };
       return sendReplay(
         replay,
-        deadLetterRules(replay, { topics, destinations, marks }),
+        { ...deadLetterRules(replay, given), suppressions: reading },
         producer,
         {
           onProgress: ({ counts: { written = 0, refused = 0 } }: ReplayFigures) => {

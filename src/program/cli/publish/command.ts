@@ -10,7 +10,7 @@ import {
 import { commandProducer } from "../../../operator/connect/command-producer.ts";
 import { configured } from "../../../operator/connect/configuration.ts";
 import { configuredTopics } from "../../../operator/connect/connection.ts";
-import { readKnownSuppressions } from "../../../operator/connect/known-operations.ts";
+import { ReadSuppressions } from "../../../operator/connect/known-operations.ts";
 import type { Exit, Shell } from "../../../operator/connect/shell.ts";
 import { checkInput, openInput } from "../input.ts";
 import { type SourceOption, sourceHeaders, sourceOption } from "../source-option.ts";
@@ -49,7 +49,7 @@ export function publishCommand(shell: Shell, exit: Exit): Command {
           sources,
           defaultSource,
           headers,
-          suppressions: await readKnownSuppressions(kafka, suppressions, signal),
+          suppressions: await new ReadSuppressions(kafka, suppressions, signal).read(),
           signal,
           json: options.json === true,
           shell,

@@ -2,7 +2,9 @@
 
 import { expect, test } from "vitest";
 
+import { replayCalls } from "../../../../src/operator/replay/call-replay.ts";
 import { encoded, framed } from "../../../support/build/avro.ts";
+import { suppressionOf } from "../../../support/build/suppressions.ts";
 import {
   type CallReplayPorts,
   CallReplayWorld,
@@ -183,6 +185,117 @@ test("a topic that is not writable is tried again; one that is missing fails, to
   await expect(forbidden).rejects.toThrow(/cannot be written: no leader/);
   expect(await world.finish(world.process("four").resume())).toBe("done");
   expect(new Set(world.written())).toEqual(new Set(ids(0, 5)));
+});
+
+function suppress(world: CallReplayWorld, userId: string): void {
+  world.cluster.append(suppressionOf(userId));
+}
+
+test("a user who is suppressed while the replay runs gets no more calls within 3 s", async () => {
+  const world = new CallReplayWorld({ partitions: 1 });
+  world.cluster.createTopic(topics.suppressions, 1);
+  await world.fill(400, (number) => ({ userId: `u-${number % 2}` }));
+  const running = world.process("one").begin({ perSecond: 20 });
+  await world.clock.advanceUntil(() => world.written().length > 20, 60_000);
+  suppress(world, "u-1");
+  await world.clock.advance(3_000);
+  const before = world.written();
+  expect(await world.finish(running)).toBe("done");
+  const after = world.written().slice(before.length);
+  expect(after.filter((id) => Number(id.slice(2)) % 2 === 1)).toEqual([]);
+  expect(new Set(world.written()).size + (world.counts["skipped:suppressed"] ?? 0)).toBe(400);
+  expect(world.counts.written).toBe(world.written().length);
+  expect(after.length).toBeGreaterThan(100);
+});
+
+test.each([true, false])(
+  "a batch in memory is decided again after a long wait for a schema; interrupted: %j",
+  async (isInterrupted) => {
+    const schemas = new MemorySchemas();
+    const world = new CallReplayWorld({ schemas, partitions: 1 });
+    world.cluster.createTopic(topics.suppressions, 1);
+    await world.fill(3);
+    const value = framed(7, Buffer.of(2));
+    world.cluster.append({ topic: topics.calls, partition: 0, key: null, headers: [], value });
+    const stop = new AbortController();
+    const running = world.process("one", { signal: stop.signal }).begin();
+    await world.clock.advance(3_600_000);
+    suppress(world, "u-1");
+    if (isInterrupted) {
+      stop.abort();
+      expect(await world.finish(running)).toBe("interrupted");
+      expect(world.written()).toEqual([]);
+    }
+    schemas.learn(7, UNKNOWN);
+    const ended = isInterrupted ? world.process("two").resume() : running;
+    expect(await world.finish(ended)).toBe("done");
+    expect(world.written()).toEqual(["m-0", "m-2"]);
+    expect(world.counts).toEqual({
+      written: 2,
+      "skipped:suppressed": 1,
+      "invalid:unknown-schema": 1,
+    });
+  },
+);
+
+test("the command reads the suppressions again when it starts to write", async () => {
+  const world = new CallReplayWorld();
+  world.cluster.createTopic(topics.suppressions, 1);
+  await world.fill(2);
+  const { clock, sources, crm } = world;
+  const outcome = replayCalls(
+    world.cluster.connect(),
+    {
+      chosen: { kind: "new", plan: world.plan() },
+      config: {
+        sources,
+        defaultSource: sources[0]?.id ?? null,
+        registry: null,
+        audit: { enabled: true },
+      },
+      topics,
+      destinationOf: () => crm,
+      dryRun: false,
+      signal: new AbortController().signal,
+      resumeArguments: "",
+      clock,
+    },
+    {
+      follow: () => ({
+        say: () => suppress(world, "u-1"),
+        end: () => undefined,
+        [Symbol.dispose]: () => undefined,
+      }),
+      err: () => undefined,
+    },
+  );
+  expect(await world.finish(outcome)).toMatchObject({ end: "done", counts: { written: 1 } });
+  expect(world.written()).toEqual(["m-0"]);
+});
+
+test("a batch that the topic rejects is decided again before it is tried again", async () => {
+  const world = new CallReplayWorld({ partitions: 1 });
+  world.cluster.createTopic(topics.suppressions, 1);
+  await world.fill(2);
+  let isWritable = false;
+  const changed = ({ kafka, producer }: CallReplayPorts) => ({
+    kafka,
+    producer: {
+      send: (...[records, options]: Parameters<typeof producer.send>) => {
+        if (isWritable || records[0]?.topic !== world.topic) return producer.send(records, options);
+        const rejected = { error: "no leader", blocked: "unavailable" } as const;
+        return Promise.resolve(records.map((record) => ({ record, ...rejected })));
+      },
+      close: (limitMs: number) => producer.close(limitMs),
+    },
+  });
+  const running = world.process("one", { changed }).begin();
+  await world.clock.advance(60_000);
+  for (const userId of ["u-0", "u-1"]) suppress(world, userId);
+  await world.clock.advance(3_000);
+  isWritable = true;
+  expect(await world.finish(running)).toBe("done");
+  expect([world.written(), world.counts]).toEqual([[], { written: 0, "skipped:suppressed": 2 }]);
 });
 
 test("never more in a second than asked for", async () => {

@@ -97,7 +97,7 @@ test("progress: counts, positions, and only what has moved is committed again", 
   expect(progress.counts).toEqual({ written: 4 });
   expect(progress.own).toEqual({ written: 1 });
   expect(progress.isFull).toBe(false);
-  progress.refuse(1);
+  progress.recount(1, "refused");
   progress.moveOn({ partition: 1, offset: 6 }, "written");
   expect(progress.counts).toEqual({ written: 4, refused: 1 });
   expect(progress.isFull).toBe(true);

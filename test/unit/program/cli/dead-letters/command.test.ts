@@ -249,6 +249,22 @@ test.each([
   expect(world.delivered()).toHaveLength(sent);
 });
 
+test("a user who is suppressed after the dead letters were counted is skipped", async () => {
+  const world = new ReplayWorld();
+  world.cluster.createTopic(topics.suppressions, 1);
+  const value = (number: number) =>
+    JSON.stringify({ type: "track", event: "e", userId: `u${number}` });
+  await world.fill(2, (number) => ({ value: value(number) }));
+  const shell = fakeShell();
+  const err = (text: string) => {
+    if (/Replay \S+ started\./.test(text)) world.cluster.append(suppressionOf("u1"));
+    shell.err(text);
+  };
+  await world.finish(replayCommand(world, {}, { shell: { ...shell, err } }).ended);
+  expect(shell.errors()).toContain("started.");
+  expect(world.delivered()).toEqual(["m-0"]);
+});
+
 test("an interrupted replay says how to continue, and that continues", async () => {
   const world = new ReplayWorld();
   await world.fill(600);
