@@ -143,7 +143,6 @@ export class World {
       calls: this.#sent.length,
       isRepeated: this.#losesAcknowledgements,
       isLate: this.#isLate,
-      strict: ids.filter((id) => this.#strict.isStrict(id)),
     };
     return auditProblems(this.#cluster.connect(), this.clock, ids, sent);
   }
