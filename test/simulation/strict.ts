@@ -90,8 +90,6 @@ export class StrictOrders {
   readonly #released = new Set<`${EarlyReleaseKind} ${string}`>();
   /** The number of processes that may still be killed around writes. */
   stepKills = 0;
-  /** True if processes are killed around writes. */
-  isStepped = false;
   #killUntilMs = 0;
   /** By destination and partition of the queue. Replaced by `read`. */
   #facts = new Map<string, readonly Facts[]>();
@@ -131,7 +129,6 @@ export class StrictOrders {
     const { random } = this;
     this.#killUntilMs = this.#clock.nowMs() + forMs;
     this.stepKills = isRough && this.areThere ? random.pick([0, 1, 4]) : 0;
-    this.isStepped = this.stepKills > 0;
     for (const { id } of this.#destinations) {
       for (let count = random.pick([0, 0, 1, 3]); count > 0; count -= 1) {
         const act = random.pick(["pause", "cancel", "retry", "retry"] as const);

@@ -133,7 +133,7 @@ export class World {
     }
     // Repetitions would arrive now.
     await this.clock.advance(10 * MINUTE_MS);
-    return [...this.#judge(weather), ...(this.#strict.isStepped ? [] : await this.#audited())];
+    return [...this.#judge(weather), ...(await this.#audited())];
   }
 
   /** The second witness: what `switchyard audit` finds in the ledger. Kills around writes can explain more than it knows. */

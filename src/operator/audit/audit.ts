@@ -193,6 +193,8 @@ class Auditor {
       if (writer === "deletion") sums.notified += count;
       if (writer === "replay") sums.replayed += count;
     }
+    // A dead letter for which its user waits is replayed to the retry topic.
+    if (writer === "replay" && kind === "returned") sums.replayed += count;
     if (kind === "delivered") sums.delivered += count;
     if (kind === "suppressed") sums.suppressed += count;
     if (kind === "dead") addTo(sums.deadLettered, reason, count);
@@ -344,7 +346,7 @@ function settleWaiting(sums: DestinationSums): void {
 function unsureText(destination: string, bin: number, count: number): string {
   const from = new Date(bin * BIN_MS).toISOString();
   const what = `${counted(count, "delivery", "deliveries")} of the ten minutes from ${from}`;
-  return `${destination}: ${what} differ after a crash, and whether others are missing cannot be known`;
+  return `${destination}: ${what} differ after a crash or a change of the owner, and whether others are missing cannot be known`;
 }
 
 function beginning(firstMs: number | undefined): string {

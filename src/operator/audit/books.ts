@@ -6,9 +6,9 @@
  *   covers offsets that another one covers              they were processed twice
  *   comes from another owner than the one before it,    the earlier owner crashed. What it had done since its last
  *     which did not say that it ends                    ledger record was done again, and is in no ledger record
- *   ... which said that it ends                         what was still being written then was done again, and an owner
- *                                                       between the two may have crashed before its first ledger record
- *   is the first one of a partition                     the same: an owner may have crashed before that, any time ago
+ *   ... which said that it ends                         what was still being written then was done again
+ *   is the first one of a partition, or after an owner  an owner before it may have crashed before its first ledger
+ *     that said that it ends                            record, since the calls were received that it is about
  *   starts where another program committed              an operator moved the offset: forward if offsets between the
  *                                                       two are not covered, and back if some are covered twice
  *   starts above the one before it, otherwise           offsets between the two were processed by a process that
@@ -24,7 +24,7 @@ import { type PartitionPlace, partitionKey } from "../../domain/record.ts";
 import type { GroupNames } from "../../domain/topics.ts";
 import type { OffsetRange, Processed } from "../../kafka/port.ts";
 import type { LedgerRecord } from "../../router/ledger/ledger-record.ts";
-import { type Outcome, Sum, type Tallies } from "../../router/ledger/tallies.ts";
+import { BIN_MS, type Outcome, Sum, type Tallies } from "../../router/ledger/tallies.ts";
 import { Coverage } from "./coverage.ts";
 
 /** The part of Switchyard that wrote a ledger record. */
@@ -174,8 +174,8 @@ export class Books {
     this.#tenures.set(key, { group, process, hasEnded: isLast, atMs });
     if (before === undefined || !(isFirst || before.process !== process)) return before;
     const lastMs = this.#lastWriteMs(before);
-    // An owner that has ended may still be writing when the next one begins, and others may have crashed between the two.
-    const toMs = before.hasEnded ? Math.max(atMs - 1, lastMs) : Math.min(atMs, lastMs);
+    // An owner that has ended may still be writing when the next one begins.
+    const toMs = before.hasEnded ? lastMs : Math.min(atMs, lastMs);
     this.#changes.push({ group, fromMs: before.atMs, toMs, isCrash: !before.hasEnded });
     return before;
   }
@@ -196,9 +196,11 @@ export class Books {
     const booked = known ?? { topic, partition, topicId, group: record.group, ...empty };
     this.#partitions.set(key, booked);
     const before = this.#own(key, record, start !== undefined, atMs);
-    if (before === undefined && start !== undefined && ranges.length > 0) {
+    if (before?.hasEnded !== false && start !== undefined && ranges.length > 0) {
       const { group } = record;
-      this.#changes.push({ group, fromMs: 0, toMs: atMs - 1, isCrash: false });
+      // Another owner can only have processed what this one processes now.
+      const fromMs = Math.max(before?.atMs ?? 0, receivedFromMs(record));
+      if (fromMs < atMs) this.#changes.push({ group, fromMs, toMs: atMs - 1, isCrash: false });
     }
     const { end } = booked.coverage;
     if (start?.isOurs === false && start.offset > end && before !== undefined) {
@@ -209,6 +211,15 @@ export class Books {
       booked.repeats.push(...twice.map((each) => ({ range: each, atMs })));
     }
   }
+}
+
+/** When the first of the calls in a ledger record was received; infinite if there are none. */
+function receivedFromMs({ tallies }: LedgerRecord): number {
+  let fromMs = Number.POSITIVE_INFINITY;
+  tallies.each((bin) => {
+    fromMs = Math.min(fromMs, bin * BIN_MS);
+  });
+  return fromMs;
 }
 
 function keyOf(place: PartitionPlace, topicId: string): string {

@@ -28,7 +28,7 @@ const LATE_MARGIN_MS = 30_000;
 const WRITERS: Readonly<Record<HopName, readonly Writer[]>> = {
   queue: ["route", "deletion", "replay", "delay"],
   delay: ["deliver", "route", "deletion", "delay"],
-  retry: ["delay"],
+  retry: ["delay", "replay"],
 };
 
 /** For each delivery, how often it was written while the owner changed, and how often its writer may not be done. */

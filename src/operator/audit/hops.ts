@@ -5,7 +5,7 @@
  *                                                      the ledger, and the records of offsets that are not in the ledger
  *   queue   `queued`, by all writers                   `deliveries.<destination>`: `in` of deliver
  *   delay   `retry`, by all writers                    `delays.<delay>`: `in` of delay
- *   retry   `returned`, by delay                       `retries.<destination>`: `in:retry` of deliver
+ *   retry   `returned`, by delay and replays           `retries.<destination>`: `in:retry` of deliver
  *
  * Records whose offsets are in two ledger records are in the content once, so one of the two is subtracted.
  *

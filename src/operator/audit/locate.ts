@@ -92,7 +92,8 @@ export async function locate(
   const { repeated, pending, named } = withExcuse(tooMany ?? spare, excuses);
   if (tooMany === null) {
     const atChange = repeated.slice(0, surplus);
-    if (await mayHaveCopies(source, window, balance)) {
+    // Copies only add to the content: if there is less, something is missing.
+    if (balance.count >= 0 && (await mayHaveCopies(source, window, balance))) {
       // The topic contains all that it should, so what is missing of a ledger record is.
       const certain = assigned === null ? [] : missing;
       const findings = await missingIn(source, balance, certain);

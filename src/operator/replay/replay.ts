@@ -369,9 +369,12 @@ class ReplayRun {
   async #book(written: readonly OutgoingRecord[], isLast = false): Promise<void> {
     const tallies = new Tallies();
     for (const record of written) {
-      if (destinationOfTopic(record.topic, this.#replay.cluster.topics) === null) continue;
+      const { topics } = this.#replay.cluster;
+      const destination = destinationOfTopic(record.topic, topics);
+      if (destination === null) continue;
       const delivery = talliedDelivery({ headers: allHeaders(record) });
-      tallies.add(delivery.destination, "queued", deliveryIdentity(delivery));
+      const outcome = record.topic === topics.retries(destination) ? "returned" : "queued";
+      tallies.add(delivery.destination, outcome, deliveryIdentity(delivery));
     }
     await this.#ledger?.write({ read: [], isLast, tallies });
   }

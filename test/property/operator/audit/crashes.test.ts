@@ -224,6 +224,19 @@ test("if the first owner of all crashed before its first ledger record, its deli
   expect([report.findings, report.unnamed, isUnsure(report)]).toEqual([[], [], true]);
 });
 
+test("if the topic has less than it should, something is missing, although copies are in it after a crash", async () => {
+  const offsets = Array.from({ length: 60 }, (_, offset) => offset);
+  const world = await World.create(offsets.map((offset) => `m${offset}`));
+  world.processed("first", { ranges: [[0, 1]], retried: [] });
+  world.retried(offsets.slice(2, 11));
+  await world.clock.advance(500);
+  world.processed("next", { ranges: [[1, 20]], retried: [12, 13] });
+  const lost = offsets.slice(20, 50);
+  world.processed("next", { ranges: [[20, 60]], retried: offsets.slice(20, 55), lost });
+  const report = await world.audit();
+  expect([report.crashes.length, report.unnamed.length]).toEqual([1, 1]);
+});
+
 test("what an owner wrote that crashed long ago, before its first ledger record, is repeated", async () => {
   const world = await World.create(["m0", "m1", "m2"]);
   world.retried([0, 1]);

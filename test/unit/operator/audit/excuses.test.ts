@@ -81,7 +81,7 @@ describe("when the owner changed", () => {
   test.each<[HopName, readonly string[]]>([
     ["queue", ["route", "deletion", "replay.r", "delay.10s"]],
     ["delay", ["route", "deletion", "delay.10s", "deliver.crm"]],
-    ["retry", ["delay.10s"]],
+    ["retry", ["replay.r", "delay.10s"]],
   ])("only groups that write to the hop %s are an excuse", (hop, expected) => {
     const all = ["route", "deletion", "replay.r", "delay.10s", "deliver.crm", "deliver.other"];
     const found = all.filter((group) => {

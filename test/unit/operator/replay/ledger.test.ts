@@ -1,6 +1,7 @@
 // The ledger of replays: a row for each point at which a replay can crash, and what an audit then says.
 
 import { describe, expect, test } from "vitest";
+import { type Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
 import { groupNames } from "../../../../src/domain/topics.ts";
 import { type AuditReport, audit } from "../../../../src/operator/audit/audit.ts";
 import { closes } from "../../../../src/operator/audit/audit-text.ts";
@@ -10,7 +11,9 @@ import {
   parseLedgerRecord,
 } from "../../../../src/router/ledger/ledger-record.ts";
 import { Tallies } from "../../../../src/router/ledger/tallies.ts";
+import { placeHeader } from "../../../../src/router/order/facts.ts";
 import { headerTexts } from "../../../support/build/calls.ts";
+import { deliveryOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
 import type { MemoryCluster } from "../../../support/memory-kafka/memory-kafka.ts";
 import { CallReplayWorld, topics } from "../../../support/worlds/call-replay-world.ts";
 import { ReplayWorld } from "../../../support/worlds/replay-world.ts";
@@ -80,6 +83,22 @@ test("dead letters: what is written for a destination is in the ledger, and call
   const report = await audited(world);
   expect(closes(report)).toBe(true);
   expect(report.destinations.get("crm")).toMatchObject({ replayed: 10, queued: 10 });
+});
+
+test("a dead letter for which its user waits is replayed to the retry topic, and is in the ledger as that", async () => {
+  const crm = webhookDestination({ order: "strict", onDeadLetter: "hold" });
+  const world = new ReplayWorld({ destinations: [crm] });
+  world.cluster.createTopic(topics.retries(crm.id), 1);
+  const place = placeHeader({ line: "id:0", offset: 7 });
+  await world.fill(3, (number) => {
+    const delivery = deliveryOf({ messageId: `m-${number}` as Delivery["messageId"] });
+    return { headers: [...deliveryHeaders(delivery), place] };
+  });
+  expect(await world.finish(world.process("one").begin("replay-1"))).toBe("done");
+  expect(countsOf(ledgerIn(world.cluster))).toEqual([{}, { "crm: returned": 3 }, {}]);
+  const report = await audited(world);
+  expect([closes(report), report.findings]).toEqual([true, []]);
+  expect(report.destinations.get("crm")).toMatchObject({ replayed: 3, awaitingRetry: 3 });
 });
 
 describe("a replay of calls is killed", () => {
