@@ -31,14 +31,24 @@ function finderIn<Item extends Hash>(
     if (count > candidates.length - count) {
       const others = sumOf(candidates);
       others.addAll(wanted, -1);
-      const left = new Set(find(others) ?? []);
-      return left.size === others.count ? candidates.filter((each) => !left.has(each)) : null;
+      const left = find(others);
+      return left === null ? null : without(candidates, left);
     }
     if (count > 3 || (count === 3 && candidates.length > THREE_OF_MAX)) return null;
     places ??= new Map(candidates.map((each, at) => [keyOf(each.high, each.low), at]));
     return search(candidates, places, 0, count, wanted.high, wanted.low);
   };
   return find;
+}
+
+/** Leaves out each item as often as it is in the second list. */
+function without<Item>(items: readonly Item[], left: readonly Item[]): readonly Item[] {
+  const rest = [...left];
+  return items.filter((each) => {
+    const at = rest.indexOf(each);
+    if (at !== -1) rest.splice(at, 1);
+    return at === -1;
+  });
 }
 
 function search<Item extends Hash>(

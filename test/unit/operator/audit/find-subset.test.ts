@@ -37,6 +37,14 @@ test("finds all but three", () => {
   expect(found(...most)).toEqual(most);
 });
 
+test.each([1, 2, 3, 4])("finds a candidate %i times of five", (times) => {
+  const [first] = candidates.slice(7);
+  if (first === undefined) throw new Error("there are no candidates");
+  const same = Array.from({ length: 5 }, () => first);
+  const wanted = sumOf(...Array.from({ length: times }, () => 7));
+  expect(findSubset(same, wanted)).toEqual(same.slice(0, times));
+});
+
 test("does not try more than three of many", () => {
   expect(found(1, 2, 3, 4)).toBeNull();
   expect(found(...candidates.slice(4).map(({ number }) => number))).toBeNull();
