@@ -19,9 +19,9 @@ export const DEAD_LETTER_REASONS = {
   "invalid-deletion": "The record on `deletion-requests` is not a valid request.",
   "too-large": "A record that had to be written is larger than the broker allows.",
   rejected:
-    "Every endpoint responded with a status that is not retried, or had responded 410 to another request.",
+    "Every endpoint that did not accept it responded with a status that is not retried, or had responded 410 to another request.",
   cancelled: "An operator canceled the deliveries that waited for the destination.",
-  expired: "No endpoint accepted the delivery within its retry window.",
+  expired: "Not enough endpoints accepted the delivery within its retry window.",
 } as const;
 
 export type DeadLetterReason = keyof typeof DEAD_LETTER_REASONS;

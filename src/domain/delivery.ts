@@ -10,7 +10,7 @@
  *   switchyard-received-at        route             yes              ms; latency is measured from it
  *   switchyard-user-hash          route             yes              hashes of user IDs (`suppression/user-header.ts`)
  *   switchyard-endpoint           deliver (every)   yes              reference to the only endpoint to request
- *   switchyard-accepted-by        deliver (strict)  yes              endpoints that need not be requested again
+ *   switchyard-accepted-by        deliver (strict)  yes              references to the endpoints that accepted it
  *   switchyard-attempt            deliver           no               number of attempts, 0 if absent
  *   switchyard-first-attempt-at   deliver           no               ms; the retry window starts here
  *   switchyard-retry-count        deliver           no               number of scheduled retries, 0 if absent
@@ -75,10 +75,10 @@ export interface Delivery {
    */
   readonly endpoint: EndpointRef | null;
   /**
-   * With `deliver: every` and a strict order, the endpoints that accepted it (`lastingId`): there is one record for all
-   * others.
+   * With `deliver: every` and a strict order, the endpoints that accepted it: there is one record for all others. Otherwise
+   * empty.
    */
-  readonly accepted: readonly string[];
+  readonly accepted: readonly EndpointRef[];
   readonly attempt: number;
   /** When the deliver stage first attempted the delivery; null before that. */
   readonly firstAttemptAtMs: number | null;
@@ -143,14 +143,14 @@ export function readDelivery(record: WithHeaders): ParsedDelivery {
     receivedAtMs,
     userHash: fields.text(AT.userHash)?.slice(0, USER_HASH_MAX) ?? null,
     endpoint: fields.fewTexts(AT.endpoint) as EndpointRef | null,
-    accepted: listed(fields.text(AT.accepted)),
+    accepted: listed(fields.text(AT.accepted), ";") as readonly EndpointRef[],
     attempt,
     firstAttemptAtMs,
     retryCount,
     dueAtMs,
     notBeforeMs,
     retryTopic: fields.fewTexts(AT.retryTopic),
-    rejected: listed(fields.text(AT.rejected)) as readonly EndpointKey[],
+    rejected: listed(fields.text(AT.rejected), ",") as readonly EndpointKey[],
     lastOutcome: fields.text(AT.lastOutcome)?.slice(0, LAST_OUTCOME_MAX) ?? null,
   };
   return { kind: "delivery", delivery };
@@ -186,9 +186,9 @@ function invalid(field: DeliveryField, what: string): ParsedDelivery {
   return { kind: "invalid", header, error: `the header ${header} ${what}` };
 }
 
-function listed(value: string | null): readonly string[] {
+function listed(value: string | null, separator: string): readonly string[] {
   if (value === null || value === "") return NONE;
-  return value.split(",", LISTED_MAX);
+  return value.split(separator, LISTED_MAX);
 }
 
 /** The headers of a delivery's record; absent fields and zero counts are omitted. */
@@ -204,7 +204,7 @@ export function deliveryHeaders(delivery: Delivery): RecordHeader[] {
   add(DELIVERY_HEADER.receivedAt, delivery.receivedAtMs);
   add(DELIVERY_HEADER.userHash, delivery.userHash);
   add(DELIVERY_HEADER.endpoint, delivery.endpoint);
-  add(DELIVERY_HEADER.accepted, delivery.accepted.join(","));
+  add(DELIVERY_HEADER.accepted, delivery.accepted.join(";"));
   add(DELIVERY_HEADER.attempt, delivery.attempt || null);
   add(DELIVERY_HEADER.firstAttemptAt, delivery.firstAttemptAtMs);
   add(DELIVERY_HEADER.retryCount, delivery.retryCount || null);

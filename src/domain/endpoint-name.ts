@@ -8,7 +8,8 @@
  *                  `crm-hook[1] crm.example.com`; the path
  *                  and the query may be secret
  *   reference      endpoint ID, hash of the URL, and the `id`   deliveries for one endpoint only: retries and dead
- *                  or else the hash of each other endpoint      letters of `deliver: every`
+ *                  or else the hash of each other endpoint      letters of `deliver: every`; with a strict order, the
+ *                                                               endpoints that have accepted a delivery
  *   hash           the start of the SHA-256 of the URL          what is known about the URL: its circuit, `Retry-After`,
  *                                                               results and rejections; a changed URL starts afresh
  *
@@ -37,8 +38,6 @@ export interface EndpointName {
   readonly id: string;
   readonly name: string;
   readonly ref: EndpointRef;
-  /** See `lastingId`. */
-  readonly lastingId: string;
 }
 
 export type EndpointNames = ReadonlyMap<EndpointKey, EndpointName>;
@@ -48,8 +47,7 @@ export function endpointNames({ id: destination, endpoints }: Named): EndpointNa
     endpoints.map((endpoint) => {
       const id = endpointId(endpoint, endpoints);
       const name = `${destination}[${id}] ${URL.parse(endpoint.url)?.host ?? ""}`;
-      const ref = refTo(endpoint, endpoints);
-      return [endpoint.key, { id, name, ref, lastingId: lastingId(endpoint) }];
+      return [endpoint.key, { id, name, ref: refTo(endpoint, endpoints) }];
     }),
   );
 }
@@ -66,14 +64,9 @@ export function endpointId({ id, key }: Endpoint, endpoints: readonly Endpoint[]
   return id ?? (at === -1 ? key : `${at + 1}`);
 }
 
-/** What tells the endpoint from the others of its destination, also if the list is reordered. */
-export function lastingId({ id, key }: Endpoint): string {
-  return id ?? key;
-}
-
 export function refTo(endpoint: Endpoint, endpoints: readonly Endpoint[]): EndpointRef {
   const id = endpointId(endpoint, endpoints);
-  const others = endpoints.filter((each) => each !== endpoint).map(lastingId);
+  const others = endpoints.filter((each) => each !== endpoint).map((each) => each.id ?? each.key);
   return [id, endpoint.key, ...others].join() as EndpointRef;
 }
 
@@ -87,7 +80,7 @@ export function endpointFor<E extends Endpoint>(
 ): E | undefined {
   const [id, hash, ...others] = ref.split(",", REF_PARTS_MAX);
   const free = endpoints.filter(
-    (each) => !others.includes(each.key) && !others.includes(lastingId(each)),
+    (each) => !others.includes(each.key) && !others.includes(each.id ?? each.key),
   );
   const placed = endpoints[Number(id) - 1];
   return (
@@ -102,6 +95,9 @@ export function removedText(ref: EndpointRef | null, destination: string): strin
   const name = `${destination}[${endpointIdIn(ref)}]`;
   return `the endpoint ${name} was removed, and the other endpoints got their own deliveries of the call`;
 }
+
+/** Why a delivery that the other endpoints have accepted cannot be sent. */
+export const OTHERS_REMOVED = "the endpoints that had not accepted it were removed";
 
 /** The endpoint ID in a reference. */
 export function endpointIdIn(ref: EndpointRef | null): string {

@@ -31,6 +31,8 @@ export interface DeadLetter {
    */
   readonly destination: DestinationId | null;
   readonly endpoint: EndpointRef | null;
+  /** The endpoints that accepted it. */
+  readonly accepted: readonly EndpointRef[];
   /** The message ID in the header; `messageIdOf` also reads the value. */
   readonly messageId: string | null;
 }
@@ -61,8 +63,13 @@ export function readDeadLetter(
     },
     destination: destination as DestinationId | null,
     endpoint: (found.get(DELIVERY_HEADER.endpoint) ?? null) as EndpointRef | null,
+    accepted: acceptedIn(found.get(DELIVERY_HEADER.accepted) ?? null),
     messageId: found.get(DELIVERY_HEADER.messageId) ?? null,
   };
+}
+
+function acceptedIn(header: string | null): readonly EndpointRef[] {
+  return (header === null || header === "" ? [] : header.split(";")) as EndpointRef[];
 }
 
 /**

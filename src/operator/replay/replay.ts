@@ -74,10 +74,7 @@ const TRY_AGAIN_MS = 1_000;
 const CHECK_SUPPRESSIONS_AFTER_MS = 2_000;
 /** Within this time, every process applies a suppression. */
 const SUPPRESSIONS_AGE_MAX_MS = 10_000;
-/**
- * Much shorter than the time after which brokers delete commits, which is 7 days by default, but only hours on some
- * clusters.
- */
+/** Much shorter than the time after which brokers delete commits: 7 days by default, hours on some clusters. */
 const RENEW_AFTER_MS = 600_000;
 
 export type ReplayDecision =
@@ -368,13 +365,13 @@ class ReplayRun {
   /** Calls and syncs are not in the ledger before a stage has processed them. */
   async #book(written: readonly OutgoingRecord[], isLast = false): Promise<void> {
     const tallies = new Tallies();
+    const { topics } = this.#replay.cluster;
     for (const record of written) {
-      const { topics } = this.#replay.cluster;
-      const destination = destinationOfTopic(record.topic, topics);
-      if (destination === null) continue;
+      if (destinationOfTopic(record.topic, topics) === null) continue;
       const delivery = talliedDelivery({ headers: allHeaders(record) });
+      const { destination } = delivery;
       const outcome = record.topic === topics.retries(destination) ? "returned" : "queued";
-      tallies.add(delivery.destination, outcome, deliveryIdentity(delivery));
+      tallies.add(destination, outcome, deliveryIdentity(delivery));
     }
     await this.#ledger?.write({ read: [], isLast, tallies });
   }

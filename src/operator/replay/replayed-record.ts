@@ -8,7 +8,8 @@
  *   is the call of a suppressed user                  skipped; it can be replayed when the user is lifted
  *   is from deliver or delay, or has the reason unknown-destination
  *     its destination is not configured               refused
- *     its endpoint was removed                        refused (domain/endpoint-name.ts)
+ *     its endpoint was removed, or all that have not  refused (domain/endpoint-name.ts)
+ *     accepted it
  *     it blocks its user                              written to `retries.<destination>`, which does not wait for the queue
  *     any other                                       written to `deliveries.<destination>`
  *   came from calls, audience-syncs or
@@ -25,7 +26,7 @@
  *   where it came from         the producer's own
  *
  * Key and value are those of the dead letter, byte for byte. If the dead letter has an endpoint header (`deliver:
- * every`), the delivery is sent only to that endpoint.
+ * every`), the delivery is sent only to that endpoint; if it names endpoints that have accepted it, only to the others.
  *
  *   a dead letter is canceled instead      result
  *   it blocks its user                     the fact `settled` is written to `order.<destination>`: the user's next delivery follows
@@ -35,7 +36,7 @@
 import { unknownDestination } from "../../base/words/wrong-usage.ts";
 import { DELIVERY_HEADER, foreignHeaders } from "../../domain/delivery.ts";
 import type { Destination } from "../../domain/destination.ts";
-import { endpointFor, removedText } from "../../domain/endpoint-name.ts";
+import { endpointFor, OTHERS_REMOVED, removedText } from "../../domain/endpoint-name.ts";
 import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import { isSuppressed, parseContent } from "../../router/deliver/content.ts";
@@ -200,9 +201,12 @@ function toDestination(
   if (id === null) return refused("its headers do not name a destination");
   const destination = destinations.find((configured) => configured.id === id);
   if (destination === undefined) return refused(`the destination ${id} is not configured`);
-  if (endpoint !== null && destination.isAttempted) {
-    const isThere = endpointFor(endpoint, destination.endpoints) !== undefined;
+  if (destination.isAttempted) {
+    const { endpoints } = destination;
+    const isThere = endpoint === null || endpointFor(endpoint, endpoints) !== undefined;
     if (!isThere) return refused(removedText(endpoint, id));
+    const accepted = deadLetter.accepted.map((each) => endpointFor(each, endpoints));
+    if (endpoints.every((each) => accepted.includes(each))) return refused(OTHERS_REMOVED);
   }
   // If a header is repeated, only the last one is kept, because everything that reads deliveries uses the last one.
   const kept = new Map<string, RecordHeader>();

@@ -211,7 +211,9 @@ class TimelineReader {
           if (read?.line !== line || read.fact.key !== key) return;
           facts.apply(read.fact, read.isThere);
           const messageId = jsonObjectIn(record.value ?? "")?.messageId;
-          if (typeof messageId === "string") messageIds.set(read.fact.offset, messageId);
+          // Facts that are written again do not name it.
+          if (typeof messageId === "string" && messageId !== "")
+            messageIds.set(read.fact.offset, messageId);
         });
       });
       const { head, waiting } = facts.known(key);

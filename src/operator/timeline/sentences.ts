@@ -47,7 +47,7 @@ export function stepSentence(step: TimelineStep): string {
         `routed${step.why === null ? "" : `: ${step.why}`}, ${placeText(step.place)}`,
       );
     case "replayed":
-      return visibleCell(`replayed: written to the queue again, ${placeText(step.place)}`);
+      return visibleCell(`replayed, ${placeText(step.place)}`);
     case "requeued":
       return visibleCell(`in the queue again, ${placeText(step.place)}`);
     case "attempt":
@@ -148,7 +148,6 @@ export function gapSentence(gap: Gap, further: string): string {
 }
 
 function returnedSentence({ place, lateMs }: ReturnedStep): string {
-  if (lateMs === null) return `returned when due, ${placeText(place)}`;
   if (lateMs < -CLOCKS_DIFFER_MS) {
     return `returned ${duration(-lateMs)} before it was due, because an operator requested it, ${placeText(place)}`;
   }

@@ -49,7 +49,7 @@ interface RoutedStep extends DestinationStep {
   readonly why: string | null;
 }
 
-/** The delivery was written to the queue again. */
+/** The delivery was written to the queue again or, if it is replayed, to the retry topic. */
 interface RepeatedStep extends DestinationStep {
   readonly kind: "replayed" | "requeued";
   readonly place: RecordPlace;
@@ -85,7 +85,7 @@ export interface ReturnedStep extends DestinationStep {
    * How long the delivery was overdue. Negative if an operator's retry returned it early, or if clocks differ
    * slightly.
    */
-  readonly lateMs: number | null;
+  readonly lateMs: number;
   readonly endpoint: string | null;
 }
 

@@ -6,7 +6,8 @@
  *   on calls                                       received, or unusable; and skipped for each destination of its source to
  *                                                  which it is not routed
  *   in a queue, the first of its destination       routed, with the reason by the current configuration
- *   in a queue, after a dead letter there          replayed
+ *   in a queue, after a dead letter there; or in   replayed
+ *     the retry topic, without a time when due
  *   in a queue, any other                          requeued: after a crash, or because the call was received twice
  *   on a delay topic                               retry-scheduled; rerouted, if its topic was not writable
  *   on a retry topic                               returned, and by how much it was overdue
@@ -30,7 +31,6 @@ import type {
   DeadLetteredStep,
   Gap,
   RetryScheduledStep,
-  ReturnedStep,
   TimelineStep,
 } from "./steps.ts";
 
@@ -71,7 +71,7 @@ function stepsAfterCall(evidence: Evidence): readonly TimelineStep[] {
   return inOrder([
     ...queueSteps(evidence),
     ...evidence.scheduledRetries.map(retryScheduledStep),
-    ...evidence.retries.map(returnedStep),
+    ...evidence.retries.map(retryTopicStep),
     ...evidence.deadLetters.map(deadLetteredStep),
     ...attemptSteps(evidence),
   ]);
@@ -171,15 +171,16 @@ function retryScheduledStep({
   };
 }
 
-function returnedStep({ place, atMs, delivery }: FoundDelivery): ReturnedStep {
+/** A replay of a dead letter that blocks its user is written to the retry topic, and was never due. */
+function retryTopicStep({ place, atMs, delivery }: FoundDelivery): TimelineStep {
   const { destination, dueAtMs, endpoint } = delivery;
-  const lateMs = dueAtMs === null ? null : atMs - dueAtMs;
+  if (dueAtMs === null) return { kind: "replayed", atMs, destination, place };
   return {
     kind: "returned",
     atMs,
     destination,
     place,
-    lateMs,
+    lateMs: atMs - dueAtMs,
     endpoint: endpoint && endpointIdIn(endpoint),
   };
 }

@@ -13,7 +13,8 @@
  *   no such delay covers it                              the longest delay that ends within the window
  *   every delay would end after the window               none: attempt now, because no later attempt fits
  *
- *   the delivery's only endpoint is unavailable          delay
+ *   the only endpoints that have not accepted it are     delay
+ *   unavailable
  *   n retries have been scheduled already                delay n + 1, but at most 2 minutes
  *   ... and that delay would end after the window        the longest delay that ends within the window, or the
  *                                                        shortest of all if none does

@@ -16,8 +16,8 @@
  *
  *   deliver: every, with a strict order          decision, for the whole delivery
  *   every endpoint accepted, now or earlier      delivered
- *   some failed                                  scheduled for retry at those that failed; acceptances and rejections are
- *                                                recorded
+ *   some failed                                  scheduled for retry at those that have not accepted or rejected it,
+ *                                                which are recorded
  *   ... and the next attempt would be too late   dead letter with the reason expired
  *   none failed, and some rejected or are gone   dead letter with the reason rejected; a replay of it is sent to these
  *
@@ -44,7 +44,7 @@ import assert from "node:assert/strict";
 import type { DeadLetterReason } from "../../domain/dead-letter.ts";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { AttemptedDestination, Endpoint } from "../../domain/destination.ts";
-import { type EndpointName, type EndpointNames, nameOf } from "../../domain/endpoint-name.ts";
+import { type EndpointNames, nameOf } from "../../domain/endpoint-name.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
 import {
   type CallVerdict,
@@ -128,11 +128,11 @@ export function decide(
   const attempted = { ...delivery, attempt: delivery.attempt + 1, notBeforeMs: null };
   if (isAny) return decideFailed(attempted, configured, results, policy, nowMs);
   if (deliver === "every-ordered") {
-    const now = results.filter(isAccepted).map(({ endpoint }) => nameOf(endpoint, configured));
-    const accepted = [...new Set([...delivery.accepted, ...now.map((each) => each.lastingId)])];
-    const all = [...configured.values()];
-    if (all.every(({ lastingId }) => accepted.includes(lastingId))) return DELIVERED;
-    return decideFailed({ ...attempted, accepted }, configured, results, policy, nowMs);
+    const now = results.filter(isAccepted).map(({ endpoint }) => nameOf(endpoint, configured).ref);
+    const accepted = [...new Set([...delivery.accepted, ...now])];
+    if ([...configured.values()].every(({ ref }) => accepted.includes(ref))) return DELIVERED;
+    const earlier = rejectedBefore(delivery, results, configured);
+    return decideFailed({ ...attempted, accepted }, configured, results, policy, nowMs, earlier);
   }
   const outputs = results.flatMap((each) => {
     if (isAccepted(each)) return [];
@@ -148,22 +148,26 @@ export function decide(
   return outputs.length === 0 ? DELIVERED : { name: leastFinal(outputs), outputs };
 }
 
-/** Decides if not enough endpoints have accepted the delivery. */
+/** Decides if not enough endpoints have accepted the delivery. @param earlier results that are reported, too. */
 function decideFailed(
   attempted: Delivery,
   configured: EndpointNames,
   judged: readonly EndpointResult[],
   policy: RetryPolicy,
   nowMs: number,
+  earlier: readonly string[] = [],
 ): Decision {
+  const { accepted } = attempted;
   const refusing = judged.filter(({ outcome }) => outcome.kind === "rejected");
   const gone = refusing.filter(isSkipped).map(({ endpoint }) => endpoint);
   const now = refusing.filter((each) => !isSkipped(each)).map(({ endpoint }) => endpoint);
   const rejected = [...new Set([...attempted.rejected, ...now])];
-  const delivery = { ...attempted, rejected, lastOutcome: lastOutcome(judged, configured) };
+  const last = [...earlier, ...judged.map((each) => outcomeText(each, configured))];
+  // Contains the names of this moment, because the endpoints may change before somebody reads it.
+  const delivery = { ...attempted, rejected, lastOutcome: last.join() };
   const possible =
     delivery.endpoint === null
-      ? [...configured.keys()].filter((key) => !hasAccepted(delivery, nameOf(key, configured)))
+      ? [...configured.keys()].filter((key) => !accepted.includes(nameOf(key, configured).ref))
       : judged.map(({ endpoint }) => endpoint);
   const left = possible.filter((key) => !rejected.includes(key));
   if (left.length === 0) return only(allRejected(delivery));
@@ -173,10 +177,6 @@ function decideFailed(
   const delayMs = delayAfterAttempt(policy, delivery.attempt, askedMs, nowMs, endAtMs);
   if (delayMs === null) return only(expired(delivery, policy, null));
   return only(scheduleRetry(delivery, delayMs, nowMs + askedMs, nowMs));
-}
-
-function hasAccepted({ accepted }: Delivery, { lastingId }: EndpointName): boolean {
-  return accepted.length > 0 && accepted.includes(lastingId);
 }
 
 export function isAccepted({ outcome }: EndpointResult): boolean {
@@ -225,11 +225,21 @@ function longestRetryAfter(judged: readonly EndpointResult[]): number {
   return longestMs;
 }
 
-/** Contains the names of this moment, because the endpoints may change before somebody reads it. */
-function lastOutcome(judged: readonly EndpointResult[], configured: EndpointNames): string {
-  return judged
-    .map(({ endpoint, result }) => `${nameOf(endpoint, configured).name}=${said(result)}`)
-    .join(",");
+function outcomeText({ endpoint, result }: EndpointResult, configured: EndpointNames): string {
+  return `${nameOf(endpoint, configured).name}=${said(result)}`;
+}
+
+/** The results of endpoints that rejected the delivery in an earlier attempt: because of them it becomes a dead letter. */
+function rejectedBefore(
+  { lastOutcome, rejected }: Delivery,
+  judged: readonly EndpointResult[],
+  configured: EndpointNames,
+): readonly string[] {
+  const names = rejected
+    .filter((key) => configured.has(key) && !judged.some(({ endpoint }) => endpoint === key))
+    .map((key) => `${nameOf(key, configured).name}=`);
+  const isOf = (text: string) => names.some((name) => text.startsWith(name));
+  return (lastOutcome ?? "").split(",").filter(isOf);
 }
 
 function said(result: SendResult | Skipped): string {
@@ -288,11 +298,12 @@ export function expired(
   const { attempt, lastOutcome } = delivery;
   const why = waited === null ? "" : `; the next attempt was due, but ${WAITED[waited]}`;
   const attempts = attempt === 1 ? "1 attempt" : `${attempt} attempts`;
+  const by = delivery.accepted.length > 0 ? " by every endpoint" : "";
   const last = lastOutcome === null ? "" : `; the last attempt: ${lastOutcome}`;
   return {
     kind: "dead-letter",
     reason: "expired",
-    error: `not accepted within ${retryWindowMs / 1_000} s, in ${attempts}${why}${last}`,
+    error: `not accepted${by} within ${retryWindowMs / 1_000} s, in ${attempts}${why}${last}`,
     delivery,
     ...(waited === null ? {} : { waited }),
   };

@@ -31,10 +31,11 @@
  * A delivery that has to wait is prepared again before its attempt, so it is sent if its user is lifted until then. A
  * delete notification has no user in this sense: it is always sent.
  *
- * Only configured endpoints that have not rejected the delivery count. If the destination had `any` when an endpoint
- * rejected it, and has `every` now, that endpoint counts too, because it must get the call or a dead letter of its own.
- * Which endpoint is the only one of a delivery is decided again each time (`domain/endpoint-name.ts`), and the records
- * that follow name it as it is configured then. An endpoint is unavailable while its Retry-After time lasts, its circuit
+ * Only configured endpoints that have not rejected or accepted the delivery count. If the destination had `any` when an
+ * endpoint rejected it, and has `every` and a loose order now, that endpoint counts too, because it must get the call or
+ * a dead letter of its own. Which endpoint is the only one of a delivery, or has accepted it, is decided again each time
+ * (`domain/endpoint-name.ts`), and the records that follow name it as it is configured then. A delivery that some
+ * endpoints have accepted is treated like one for a single endpoint while the others are unavailable. An endpoint is unavailable while its Retry-After time lasts, its circuit
  * is open or the proxy in front of it fails, and gone after it responded 410. While all endpoints are unavailable, the
  * destination is on hold (`endpoint-availability.ts`), so only two kinds of deliveries are prepared: those for a single
  * endpoint, and those that were attempted before.
@@ -47,7 +48,7 @@ import assert from "node:assert/strict";
 import type { RecordValue } from "../../domain/decode.ts";
 import { type Delivery, readDelivery } from "../../domain/delivery.ts";
 import type { AttemptedDestination, Endpoint } from "../../domain/destination.ts";
-import { endpointFor, lastingId, refTo, removedText } from "../../domain/endpoint-name.ts";
+import { endpointFor, OTHERS_REMOVED, refTo, removedText } from "../../domain/endpoint-name.ts";
 import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
 import type { RecordContent } from "../../domain/record.ts";
 import type { Sendable, SenderHold } from "../destinations/port.ts";
@@ -184,7 +185,7 @@ function plan(
   const configured = only === null ? destination.endpoints : [only];
   const { rejected, accepted } = stored;
   const isOpen = (each: Endpoint) =>
-    !rejected.includes(each.key) && !accepted.includes(lastingId(each));
+    !rejected.includes(each.key) && !accepted.includes(refTo(each, destination.endpoints));
   const isNew = rejected.length + accepted.length === 0;
   const open = isNew ? configured : configured.filter(isOpen);
   const hasWindow = stored.attempt > 0 || stored.endpoint !== null;
@@ -263,8 +264,12 @@ function planWithout(
 }
 
 function othersRemoved(delivery: Delivery): Output {
-  const error = "the endpoints that had not accepted it were removed";
-  return { kind: "dead-letter", reason: "unknown-destination", error, delivery };
+  return {
+    kind: "dead-letter",
+    reason: "unknown-destination",
+    error: OTHERS_REMOVED,
+    delivery,
+  };
 }
 
 function waitedFor(
@@ -291,7 +296,11 @@ function currently(
     return endpoint === delivery.endpoint ? delivery : { ...delivery, endpoint };
   }
   const forgets = deliverOf(destination) === "every" && delivery.rejected.length > 0;
-  return forgets ? { ...delivery, rejected: [] } : delivery;
+  if (!forgets && delivery.accepted.length === 0) return delivery;
+  const { endpoints } = destination;
+  const known = delivery.accepted.flatMap((each) => endpointFor(each, endpoints) ?? []);
+  const accepted = known.map((each) => refTo(each, endpoints));
+  return { ...delivery, accepted, rejected: forgets ? [] : delivery.rejected };
 }
 
 /**

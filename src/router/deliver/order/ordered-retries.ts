@@ -84,7 +84,8 @@ export class OrderedRetries implements PartitionHandler {
         others.push(placeless(record));
       } else {
         const again = { kind: "retry", key, offset: place.offset } as const;
-        this.#work.add(this.#host.write(place.line, again, "").then(() => undefined));
+        const { messageId } = talliedDelivery(record);
+        this.#work.add(this.#host.write(place.line, again, messageId).then(() => undefined));
         this.#waiting.push({ place, key, record });
       }
     }

@@ -81,6 +81,7 @@ test("a record without any header is read all the same", () => {
     from: { topic: "", partition: null, offset: null },
     destination: null,
     endpoint: null,
+    accepted: [],
     messageId: null,
   });
 });

@@ -47,6 +47,7 @@ const SYNC: DeadLetterSpec = {
   topic: topics.audienceSyncs,
 };
 const GONE = { destination: "gone" as DestinationId };
+const OTHERS_GONE = { accepted: refsOf(crm) };
 const NO_ENDPOINT = { endpoint: "eu,0123456789abcdef" as EndpointRef };
 
 test.each<[string, string, DeadLetterSpec, Partial<Delivery>?]>([
@@ -74,6 +75,7 @@ test.each<[string, string, DeadLetterSpec, Partial<Delivery>?]>([
   ["what has no value", "no value", { reason: "too-large", value: null }],
   ["another destination", "the destination gone is not configured", {}, GONE],
   ["another endpoint", "the endpoint crm[eu] was removed", {}, NO_ENDPOINT],
+  ["one that all that are left accepted", "had not accepted it were removed", {}, OTHERS_GONE],
   ["a delivery that names nobody", "do not name a", { topic: "sw.delays.10s", headers: [] }],
   ["a record of a strange topic", "other.calls", { stage: "route", topic: "other.calls" }],
   [

@@ -55,7 +55,7 @@ test.each<[TimelineStep, string]>([
   ],
   [{ ...CRM, kind: "skipped", why: "it is disabled" }, "skipped: it is disabled"],
   [{ ...CRM, kind: "routed", why: null }, "routed, calls/1/7"],
-  [{ ...CRM, kind: "replayed" }, "replayed: written to the queue again, calls/1/7"],
+  [{ ...CRM, kind: "replayed" }, "replayed, calls/1/7"],
   [
     ATTEMPT,
     "attempt 2, retry: crm[1] crm.example.com 503 in 21.3 ms (connect 3 ms, first byte 17 ms)",

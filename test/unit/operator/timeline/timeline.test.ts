@@ -325,9 +325,15 @@ test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
   );
 });
 
+test("in the retry topic without a time when due: the replay of a dead letter that blocks its user", () => {
+  const all = { queued: [on("deliveries.crm", T)], retries: [on("retries.crm", T + 10_050)] };
+  expect(kinds(all).slice(2)).toEqual(["routed crm", "replayed crm"]);
+  expect(finalState(all)).toMatchObject({ kind: "queued" });
+});
+
 test("with every, a part that waits decides, and one that came back does not", () => {
   const share = (endpoint: EndpointRef) => scheduled(T + 20, { endpoint });
-  const back = on("retries.crm", T + 10_050, { endpoint: REF, attempt: 1 });
+  const back = on("retries.crm", T + 10_050, { endpoint: REF, attempt: 1, dueAtMs: T + 10_020 });
   const both = {
     queued: [on("deliveries.crm", T)],
     scheduledRetries: [share(REF), share(OTHER_REF)],

@@ -11,7 +11,7 @@ import { deliveryOf, resultAt } from "../../../support/build/webhook-destination
 
 const KEY = "0123456789abcdef" as EndpointKey;
 const named = (name: string): EndpointNames =>
-  new Map([[KEY, { id: "1", name, ref: "1" as EndpointRef, lastingId: "1" }]]);
+  new Map([[KEY, { id: "1", name, ref: "1" as EndpointRef }]]);
 const NAMES = named("crm[1] hooks.example.com");
 const ACCEPTED: Decision = { name: "accepted", outputs: [] };
 const RESULT = { kind: "response", status: 204, retryAfter: null, durationMs: 12.6 } as const;

@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import { endpointKey } from "../../../../src/domain/destination.ts";
 import { endpointNames } from "../../../../src/domain/endpoint-name.ts";
+import type { EndpointRef } from "../../../../src/domain/ids.ts";
 import { retryAfterMs } from "../../../../src/domain/retry-after.ts";
 import {
   cutMarginMs,
@@ -43,7 +44,7 @@ const [A, B] = URLS.map(endpointKey) as [
   ReturnType<typeof endpointKey>,
   ReturnType<typeof endpointKey>,
 ];
-const [TO_A, TO_B] = refsOf(BOTH);
+const [TO_A, TO_B] = refsOf(BOTH) as [EndpointRef, EndpointRef];
 
 function response(status: number, retryAfter: string | null = null): SendResult {
   return { kind: "response", status, retryAfter, durationMs: 1 };
@@ -329,7 +330,7 @@ test.each([
     [response(200), refused],
     {},
     "retry",
-    [{ kind: "retry", delivery: { endpoint: null, attempt: 1, accepted: [A], rejected: [] } }],
+    [{ kind: "retry", delivery: { endpoint: null, attempt: 1, accepted: [TO_A], rejected: [] } }],
   ],
   [
     "one rejected it, the other failed",
@@ -354,7 +355,7 @@ test.each([
       {
         ...{ kind: "dead-letter", reason: "rejected" },
         error: expect.stringContaining("every endpoint that did not accept it rejected it"),
-        delivery: { endpoint: null, accepted: [B], rejected: [A] },
+        delivery: { endpoint: null, accepted: [TO_B], rejected: [A] },
       },
     ],
   ],
@@ -363,7 +364,7 @@ test.each([
     [response(200), refused],
     { firstAttemptAtMs: NOW_MS - POLICY.retryWindowMs + 5_000 },
     "expired",
-    [{ reason: "expired", delivery: { accepted: [A] } }],
+    [{ reason: "expired", delivery: { accepted: [TO_A] } }],
   ],
 ] as const)(
   "every with a strict order is one record: %s",
@@ -375,10 +376,10 @@ test.each([
 );
 
 test.each([
-  ["accepts", { accepted: [A] }, response(200), "accepted"],
+  ["accepts", { accepted: [TO_A] }, response(200), "accepted"],
   ["accepts, and the other one rejected it", { rejected: [A] }, response(200), "rejected"],
-  ["fails", { accepted: [A] }, refused, "retry"],
-  ["rejects", { accepted: [A] }, response(404), "rejected"],
+  ["fails", { accepted: [TO_A] }, refused, "retry"],
+  ["rejects", { accepted: [TO_A] }, response(404), "rejected"],
 ] as const)(
   "every with a strict order: the last endpoint %s, after an earlier attempt at both",
   (_name, given, result, name) => {
@@ -390,12 +391,34 @@ test.each([
   },
 );
 
+test("every with a strict order: the last result names each endpoint that rejected the delivery, also earlier", () => {
+  const lastOutcome = "crm[1] a.test=404,crm[2] b.test=503";
+  const delivery = { ...started, attempt: 1, rejected: [A], lastOutcome };
+  const [output] = decide(
+    delivery,
+    ...([EVERY, NAMES, [resultAt(B, response(200), NOW_MS)], POLICY, NOW_MS] as const),
+  ).outputs;
+  expect(output).toMatchObject({
+    delivery: { lastOutcome: "crm[1] a.test=404,crm[2] b.test=200" },
+    error: expect.stringContaining("a.test=404"),
+  });
+});
+
+test("expired, and some endpoints have accepted it: not by every endpoint", () => {
+  const output = expired(deliveryOf({ attempt: 1, accepted: [TO_A] }), POLICY, null);
+  expect(output).toMatchObject({
+    error: "not accepted by every endpoint within 14400 s, in 1 attempt",
+  });
+});
+
 test("every with a strict order: an endpoint that is gone has rejected it when the others are done", () => {
   const results = (result: SendResult) => [...GONE.slice(0, 1), resultAt(B, result, NOW_MS)];
   const of = (result: SendResult) =>
     decide(started, EVERY, NAMES, results(result), POLICY, NOW_MS).outputs;
   const error = expect.stringContaining("each has accepted or rejected it, or had responded 410");
-  expect(of(response(200))).toMatchObject([{ error, delivery: { accepted: [B], rejected: [] } }]);
+  expect(of(response(200))).toMatchObject([
+    { error, delivery: { accepted: [TO_B], rejected: [] } },
+  ]);
   expect(of(refused)).toMatchObject([{ kind: "retry", delivery: { accepted: [], rejected: [] } }]);
 });
 

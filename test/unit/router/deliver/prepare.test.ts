@@ -172,22 +172,39 @@ const STRICT = webhookDestination({ urls: URLS, deliver: "every", order: "strict
 
 test("an endpoint that accepted or rejected a delivery of a strict order is not requested again", () => {
   const more = { destination: STRICT };
-  const accepted = { ...ATTEMPTED, accepted: [A] };
+  const accepted = { ...ATTEMPTED, accepted: [TO_A] };
   expect(prepared(accepted, more)).toMatchObject({ endpoints: [{ key: B }], delivery: accepted });
   const rejected = { ...ATTEMPTED, rejected: [A] };
   expect(prepared(rejected, more)).toMatchObject({ endpoints: [{ key: B }], delivery: rejected });
 });
 
-test("an endpoint that accepted a delivery is known by its id, also with another URL", () => {
-  const endpoints = STRICT.endpoints.map((each, at) => ({ ...each, id: `e${at}` }));
+const NAMED = STRICT.endpoints.map((each, at) => ({ ...each, id: `e${at}` }));
+/** The first endpoint has another URL. */
+const moved = (endpoints: WebhookDestination["endpoints"]) => {
+  const url = "http://moved.test/";
+  return endpoints.map((each, at) => (at === 0 ? { ...each, url, key: endpointKey(url) } : each));
+};
+
+test.each([
+  ["gets an id", NAMED, TO_A],
+  ["loses its id", STRICT.endpoints, refsOf({ endpoints: NAMED })[0]],
+  ["gets another URL, and has no id", moved(STRICT.endpoints), TO_A],
+  ["gets another URL, and has an id", moved(NAMED), refsOf({ endpoints: NAMED })[0]],
+  ["moves in the list", STRICT.endpoints.toReversed(), TO_A],
+] as const)("an endpoint that accepted a delivery is known when it %s", (_name, endpoints, ref) => {
   const destination = { ...STRICT, endpoints };
-  const accepted = { ...ATTEMPTED, accepted: ["e0"] };
-  expect(prepared(accepted, { destination })).toMatchObject({ endpoints: [{ key: B }] });
+  const accepted = { ...ATTEMPTED, accepted: [ref as EndpointRef] };
+  const [first, second] = refsOf(destination);
+  const isFirst = endpoints[0]?.key !== B;
+  expect(prepared(accepted, { destination })).toMatchObject({
+    endpoints: [{ key: B }],
+    delivery: { accepted: [isFirst ? first : second] },
+  });
 });
 
 test("if all endpoints that are left have accepted it, the others were removed: dead letter", () => {
   const destination = { ...STRICT, endpoints: STRICT.endpoints.slice(0, 1) };
-  const accepted = { ...ATTEMPTED, accepted: [A] };
+  const accepted = { ...ATTEMPTED, accepted: [TO_A] };
   expect(prepared(accepted, { destination })).toMatchObject({
     ...{ kind: "dead-letter", reason: "unknown-destination" },
     error: "the endpoints that had not accepted it were removed",
@@ -196,10 +213,10 @@ test("if all endpoints that are left have accepted it, the others were removed: 
 
 test("while the endpoints that have not accepted it are unavailable, its retry is scheduled, and it does not wait in memory", () => {
   const more = { destination: STRICT, turn: "retry", gates: asked(B) } as const;
-  const accepted = { ...ATTEMPTED, accepted: [A] };
+  const accepted = { ...ATTEMPTED, accepted: [TO_A] };
   expect(prepared(accepted, more)).toMatchObject({
     ...{ kind: "retry", delayMs: 30_000 },
-    delivery: { attempt: 1, retryCount: 2, accepted: [A] },
+    delivery: { attempt: 1, retryCount: 2, accepted: [TO_A] },
   });
 });
 
