@@ -5,12 +5,15 @@
  *   has the reason invalid-sync                       refused: part of a sync cannot be replayed
  *   has the reason rule-failed                        refused: its call is replayed instead, by the current rules
  *   has no value                                      refused: there is nothing to send
- *   is the call of a suppressed user                  skipped; it can be replayed when the user is lifted
+ *   is the call of a suppressed user, and does not    skipped; it can be replayed when the user is lifted
+ *   block its user
  *   is from deliver or delay, or has the reason unknown-destination
  *     its destination is not configured               refused
  *     its endpoint was removed, or all that have not  refused (domain/endpoint-name.ts)
  *     accepted it
- *     it blocks its user                              written to `retries.<destination>`, which does not wait for the queue
+ *     it blocks its user                              written to `retries.<destination>`, which does not wait for the queue. If
+ *                                                     the user is suppressed, the deliver stage ends it without a request, and
+ *                                                     then the deliveries that wait for it
  *     any other                                       written to `deliveries.<destination>`
  *   came from calls, audience-syncs or
  *     deletion-requests                               written there
@@ -73,9 +76,10 @@ export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay
   if (reason === "invalid-sync") return refused("a sync cannot be replayed. Send it again.");
   if (reason === "rule-failed") return refused("replay its call with `switchyard replay`");
   if (record.value === null) return refused("it has no value");
-  if (isOfSuppressed(deadLetter, targets))
-    return { kind: "skipped", why: "its user is suppressed" };
   const isDelivery = stage === "deliver" || stage === "delay" || reason === "unknown-destination";
+  const blocksUser = isDelivery && queuePlaceOf(record) !== null;
+  if (!blocksUser && isOfSuppressed(deadLetter, targets))
+    return { kind: "skipped", why: "its user is suppressed" };
   if (isDelivery) return toDestination(deadLetter, targets);
   const { calls, audienceSyncs, deletionRequests } = targets.topics;
   const { topic } = deadLetter.from;

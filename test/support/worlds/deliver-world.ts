@@ -25,6 +25,7 @@ import { startDeliver } from "../../../src/router/deliver/stage.ts";
 import type { WebhookDestination } from "../../../src/router/destinations/webhook/settings.ts";
 import { webhookTransport } from "../../../src/router/destinations/webhook/transport.ts";
 import type { RunningStage } from "../../../src/router/stage/running-stage.ts";
+import type { KnownSuppressions } from "../../../src/router/suppression/known-suppressions.ts";
 import { headerTexts } from "../build/calls.ts";
 import { listsOf } from "../build/lists.ts";
 import { deliveryOf } from "../build/webhook-destination.ts";
@@ -56,6 +57,8 @@ export interface WorldOptions {
   readonly schemas?: Schemas;
   /** Responds to token requests; absent if no destination needs a token. */
   readonly tokens?: (earlier: number) => TokenResponse;
+  /** Absent if nobody is suppressed. */
+  readonly suppressions?: KnownSuppressions;
   /** If present, attempts are recorded. */
   readonly attempts?: { readonly responseBytes: number | null };
 }
@@ -149,6 +152,7 @@ export class DeliverWorld {
 
   startDeliver() {
     const { retryWindowMs = 4 * HOUR_MS, schemas, attempts, blockedMax } = this.#options;
+    const { suppressions } = this.#options;
     const registry = schemas === undefined ? {} : { schemas };
     const noted = attempts === undefined ? {} : { attempts: this.#attemptsTopic(attempts) };
     const { destinations } = this;
@@ -157,6 +161,7 @@ export class DeliverWorld {
         ...this.#deps(),
         ...registry,
         ...noted,
+        ...(suppressions === undefined ? {} : { suppressions }),
         transport: webhookTransport(this.http, this.#tokens.tokens),
       },
       {

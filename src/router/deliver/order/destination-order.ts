@@ -13,6 +13,7 @@
  * deleted: deliveries that wait are attempted in order, and those that fail let the next one follow.
  */
 
+import { readDelivery } from "../../../domain/delivery.ts";
 import type { AttemptedDestination } from "../../../domain/destination.ts";
 import type { BlockedUsers } from "../../../domain/destination-status.ts";
 import type { IncomingRecord } from "../../../domain/record.ts";
@@ -33,6 +34,7 @@ import { FollowedFacts } from "../../order/follow-facts.ts";
 import type { StageDeps } from "../../stage/running-stage.ts";
 import type { Timer } from "../attempt.ts";
 import type { Turn } from "../circuit-breaker.ts";
+import { isSuppressed, parseContent } from "../content.ts";
 import type { DestinationHold } from "../endpoint-gate.ts";
 import { deadLetter, type FollowUpWriter, type Replacement } from "../follow-up-record.ts";
 import type { Call, Ended, FinishingPartition, OwnedPartition } from "../in-flight.ts";
@@ -70,7 +72,10 @@ export interface OrderCounts extends BlockedUsers {
   readonly isFull: boolean;
 }
 
-type OrderDeps = Pick<StageDeps, "kafka" | "clock" | "producer" | "log" | "schemas">;
+type OrderDeps = Pick<
+  StageDeps,
+  "kafka" | "clock" | "producer" | "log" | "schemas" | "suppressions"
+>;
 
 export class DestinationOrder implements OrderHost, Disposable {
   readonly facts: FollowedFacts;
@@ -202,6 +207,14 @@ export class DestinationOrder implements OrderHost, Disposable {
 
   readBack(partition: number, signal: AbortSignal): ReadBack {
     return new ReadBack({ ...this.#deps, timer: this.timer }, this.#queue, partition, signal);
+  }
+
+  isSuppressed(record: IncomingRecord): boolean {
+    const { suppressions } = this.#deps;
+    if (suppressions === undefined || suppressions.size === 0) return false;
+    const read = readDelivery(record);
+    if (read.kind === "invalid") return false;
+    return isSuppressed(read.delivery, parseContent(record), suppressions);
   }
 
   expire(record: IncomingRecord): Promise<readonly Ended[] | null> {

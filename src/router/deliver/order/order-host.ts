@@ -30,6 +30,8 @@ export interface OrderHost {
   write(line: string, fact: Fact, messageId: string | null): Promise<boolean>;
   /** @param signal ends reading. */
   readBack(partition: number, signal: AbortSignal): ReadBack;
+  /** True if the delivery's user is suppressed, so that it ends without an attempt when it is its turn. */
+  isSuppressed(record: IncomingRecord): boolean;
   /** Writes a dead letter for a delivery that is too old. Resolves with what became of it; null as for `write`. */
   expire(record: IncomingRecord): Promise<readonly Ended[] | null>;
   /** Called when a partition of the queue has been drained. */
@@ -61,10 +63,12 @@ export function isHeldFor(reason: string): boolean {
   return !HOLDS_NOBODY.includes(`dead:${reason}`);
 }
 
-/** True if a delivery that waited has to end before its record is deleted. */
+/** True if a delivery that waited has to become a dead letter before its record is deleted. */
 export function isTooOld(
-  { timestampMs }: IncomingRecord,
-  { timer, waitMaxMs }: Pick<OrderHost, "timer" | "waitMaxMs">,
+  record: IncomingRecord,
+  host: Pick<OrderHost, "timer" | "waitMaxMs" | "isSuppressed">,
 ): boolean {
-  return timestampMs > 0 && timer.nowMs() - timestampMs > waitMaxMs;
+  const { timestampMs } = record;
+  const isOld = timestampMs > 0 && host.timer.nowMs() - timestampMs > host.waitMaxMs;
+  return isOld && !host.isSuppressed(record);
 }

@@ -31,8 +31,8 @@
  *   arrives when a bound is reached          waits in memory, unread, until fewer users and deliveries wait; after a few
  *                                            hundred records, no more are fetched
  *   that waits is not in the queue any more  is lost: an error is logged, and the next one follows
- *   has waited for longer than `waitMaxMs`   becomes a dead letter when it is its turn. A dead letter holds its key no longer
- *                                            than that, because the records that wait would be deleted
+ *   has waited for longer than `waitMaxMs`   becomes a dead letter when it is its turn, unless its user is suppressed. A dead letter
+ *                                            holds its key no longer than that, because the records that wait would be deleted
  *
  *   the destination is loose now             then
  *   a delivery of a free key                 is passed on at once; one of a blocked key waits

@@ -173,6 +173,7 @@ const HASH = suppressions.headerOf({ type: "track", userId: "u1", previousId: nu
 test.each<[string, DeadLetterSpec, Partial<Delivery>, boolean]>([
   ["a delivery of the user", { value: OF_U1 }, {}, true],
   ["one whose rules removed the user ID", { value: OF_NOBODY }, { userHash: HASH }, true],
+  ["a delivery that blocks the user", { value: OF_U1, ...blocking }, {}, false],
   ["one of somebody else", { value: OF_NOBODY }, {}, false],
   ["a call", { ...by("route", "unknown-source", topics.calls), value: OF_U1 }, {}, true],
   [

@@ -8,6 +8,7 @@ import type { DeadLetterReplayPlan } from "../../../../../src/operator/replay/re
 import { openReplay } from "../../../../../src/operator/replay/run-replay.ts";
 import type { WebhookDestination } from "../../../../../src/router/destinations/webhook/settings.ts";
 import { PLACE_HEADER } from "../../../../../src/router/order/facts.ts";
+import { lift, suppress, suppressing } from "../../../../support/build/suppressions.ts";
 import { webhookDestination } from "../../../../support/build/webhook-destination.ts";
 import {
   CRM,
@@ -103,7 +104,8 @@ async function heldWorld(
   respond = failing({ m0: 1 }, 400),
   changed: Partial<Pick<WebhookDestination, "order" | "onDeadLetter">> | null = null,
 ) {
-  const world = strictWorld(respond, { onDeadLetter: "hold" });
+  const suppressions = suppressing();
+  const world = strictWorld(respond, { onDeadLetter: "hold" }, { suppressions });
   world.cluster.createTopic(topics.deadLetterReplays, 1);
   const { deliver } = await world.run();
   world.calls(3, { user: a });
@@ -118,7 +120,7 @@ async function heldWorld(
     const replay = await openReplay(cluster, "dead-letters", newReplay(plan));
     if (replay === null) throw new Error("a new replay always exists");
     const marks = await readMarks({ kafka, topics, signal });
-    const rules = deadLetterRules(replay, { topics, destinations, marks });
+    const rules = deadLetterRules(replay, { topics, destinations, marks, suppressions });
     let written = 0;
     await sendReplay(replay, rules, kafka.producer(), {
       onProgress: ({ own }) => {
@@ -137,7 +139,7 @@ async function heldWorld(
     await world.settle(HOUR_MS);
     return await sending;
   };
-  return { world, sendAgain };
+  return { world, sendAgain, suppressions };
 }
 
 test("a replay of the dead letter that holds a user is attempted first, and the next ones follow", async () => {
@@ -214,7 +216,50 @@ test("a cancellation of the dead letter lets the next ones follow without sendin
   expect(world.sent()).toEqual(["m0", "m1", "m2"]);
   expect(await sendAgain()).toBe(0);
   expect(await sendAgain({ cancels: true })).toBe(0);
+  expect(await sendAgain({ includeReplayed: true })).toBe(1);
+  expect(world.sent()).toEqual(["m0", "m1", "m2", "m0"]);
 });
+
+test("a replay of the dead letter of a suppressed user ends it without a request, and those that wait", async () => {
+  const { world, sendAgain, suppressions } = await heldWorld();
+  suppress(suppressions, "u");
+  expect(await sendAgain()).toBe(1);
+  expect(world.sent()).toEqual(["m0"]);
+  expect(world.deadLetters()).toHaveLength(1);
+  expect(await metricsOf(world)).toEqual(
+    expect.arrayContaining([
+      'switchyard_order_blocked_users{destination="crm"} 0',
+      'switchyard_suppressed_total{stage="deliver",destination="crm"} 3',
+    ]),
+  );
+  lift(suppressions, "u");
+  world.calls(1, { user: a });
+  await world.settle(1_000);
+  expect(world.sent()).toEqual(["m0", "m3"]);
+  expect([await sendAgain(), await sendAgain({ includeReplayed: true })]).toEqual([0, 1]);
+  expect(world.sent()).toEqual(["m0", "m3", "m0"]);
+});
+
+test.each([
+  [false, ["expired", "expired"], 0],
+  [true, [], 2],
+])(
+  "what has waited for 84 h expires, unless its user is suppressed: %j",
+  async (is, reasons, suppressed) => {
+    const { world, suppressions } = await heldWorld();
+    if (is) suppress(suppressions, "u");
+    await world.settle(85 * HOUR_MS);
+    expect(world.sent()).toEqual(["m0"]);
+    const [, ...later] = world.deadLetters();
+    expect(later.map((headers) => headers["switchyard-reason"])).toEqual(reasons);
+    const total = `switchyard_suppressed_total{stage="deliver",destination="crm"} ${suppressed}`;
+    expect((await metricsOf(world)).includes(total)).toBe(is);
+  },
+);
+
+async function metricsOf(world: DeliverWorld): Promise<readonly string[]> {
+  return (await world.metrics.text()).split("\n");
+}
 
 test("deliveries that were canceled can be replayed, because they hold nobody", async () => {
   const world = strictWorld(failing({ m0: 1 }), { onDeadLetter: "hold" });
