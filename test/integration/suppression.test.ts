@@ -3,6 +3,8 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 
 import { useKafka } from "../support/kit/kafka.ts";
@@ -247,6 +249,36 @@ test("a suppressed user: replays and publish skip the user's calls, and say how 
     )
     .toContain("p-1");
 }, 90_000);
+
+test("a suppressed user: a replay to a topic destination, which is running, writes no more of the user's calls", async () => {
+  const { prefix, brokers, write, idsIn } = useKafka("suppress-running");
+  const { inProcess, spawn } = useProgram({
+    kafka: { brokers, topicPrefix: prefix, partitions: 1 },
+    destinations: { copies: { type: "topic", name: "COPIES" } },
+  });
+  expect(await inProcess(["topics", "--apply"])).toMatchObject({ status: 0 });
+  const records = Array.from({ length: 800 }, (_, number) => {
+    const userId = `u-${number % 2}`;
+    const call = { type: "track", event: "E", userId, messageId: `${userId}-${number}` };
+    return { key: userId, value: call };
+  });
+  await write("calls", records);
+  const args = ["replay", "copies", "--since", "1h", "--per-second", "25", "--json"];
+  const replay = spawn(args);
+  const said = replay.stdout === null ? "" : text(replay.stdout);
+  replay.stderr?.resume();
+  const of = async (userId: string) =>
+    (await idsIn("deliveries.copies")).filter((id) => id.startsWith(userId)).length;
+  await expect.poll(() => of("u-1"), WITHIN).toBeGreaterThan(0);
+  expect(await inProcess(["suppressions", "add", "u-1"])).toMatchObject({ status: 0 });
+  await sleep(BOUND_MS);
+  const [written, others] = [await of("u-1"), await of("u-0")];
+  const counts = JSON.parse(await said);
+  expect(await of("u-1")).toBe(written);
+  expect(others).toBeLessThan(400);
+  expect(await of("u-0")).toBe(400);
+  expect(counts).toMatchObject({ written: 400 + written, skipped: { suppressed: 400 - written } });
+}, 120_000);
 
 test("a suppressed user: when the user is lifted, what still waits is delivered; what was skipped is not", async () => {
   const { command, receiver, suppress, lift, track, writeCalls, suppressed } =
