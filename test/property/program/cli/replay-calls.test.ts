@@ -41,6 +41,7 @@ function crashing(step: number, onCrash: () => void) {
           committed: (...given: Parameters<typeof admin.committed>) => admin.committed(...given),
           deleteGroup: (group: string) => during(() => admin.deleteGroup(group)),
           offsets: (topic: string) => admin.offsets(topic),
+          offsetsOf: (asked: readonly string[]) => admin.offsetsOf(asked),
           offsetsAt: (topic: string, atMs: number) => admin.offsetsAt(topic, atMs),
         }),
       },
