@@ -134,7 +134,11 @@ export function isLate(
   periods: readonly Period[],
   exposures: readonly Exposure[],
 ): boolean {
-  return periods.some(({ fromMs, toMs }) => atMs < toMs && atMs > readBy(fromMs, exposures));
+  return periods.some(({ fromMs, toMs }) => {
+    // There are very many times, periods and exposures, and few times are in a period.
+    const isIn = atMs < toMs && atMs > fromMs + BOUND_MS;
+    return isIn && atMs > readBy(fromMs, exposures);
+  });
 }
 
 /** The time by which every program has read a record, and its attempts that had started have been recorded. */
