@@ -5,7 +5,7 @@ import { type Identity, Sum } from "../../router/ledger/tallies.ts";
 export type Hash = Pick<Identity, "high" | "low">;
 
 /** With more candidates, three of them are not searched. */
-const THREE_OF_MAX = 3_000;
+const THREE_OF_MAX = 1_500;
 
 /**
  * Returns the candidates whose hashes make up the sum; null if there are none, or if more than three would have to be
@@ -75,7 +75,7 @@ function search<Item extends Hash>(
 }
 
 /** Maximum number of steps in which one item is searched together with others that it is subtracted from. */
-const STEPS_MAX = 10_000_000;
+const STEPS_MAX = 1_000_000;
 
 export interface Difference<Item, Other> {
   readonly plus: readonly Item[];
