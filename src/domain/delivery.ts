@@ -10,7 +10,7 @@
  *   switchyard-received-at        route             yes              ms; latency is measured from it
  *   switchyard-user-hash          route             yes              hashes of user IDs (`suppression/user-header.ts`)
  *   switchyard-endpoint           deliver (every)   yes              reference to the only endpoint to request
- *   switchyard-accepted-by        deliver (strict)  yes              references to the endpoints that accepted it
+ *   switchyard-accepted-endpoints deliver (strict)  yes              references to the endpoints that accepted it
  *   switchyard-attempt            deliver           no               number of attempts, 0 if absent
  *   switchyard-first-attempt-at   deliver           no               ms; the retry window starts here
  *   switchyard-retry-count        deliver           no               number of scheduled retries, 0 if absent
@@ -37,7 +37,7 @@ export const DELIVERY_HEADER = {
   receivedAt: "switchyard-received-at",
   userHash: "switchyard-user-hash",
   endpoint: "switchyard-endpoint",
-  accepted: "switchyard-accepted-by",
+  accepted: "switchyard-accepted-endpoints",
   attempt: "switchyard-attempt",
   firstAttemptAt: "switchyard-first-attempt-at",
   retryCount: "switchyard-retry-count",

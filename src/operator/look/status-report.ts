@@ -14,7 +14,6 @@ import type {
 } from "../../domain/destination-status.ts";
 import type { LostRecords } from "../../domain/lost-records.ts";
 import type { ProcessStatus, UnreachableBroker } from "../../domain/process-status.ts";
-import type { RecordPlace } from "../../domain/record.ts";
 
 export interface StatusReport {
   readonly at: string;
@@ -84,6 +83,13 @@ export interface ProcessReport {
   readonly destinationsWaiting: number;
 }
 
+/** The position of a corrupt batch. The console's page can import it, unlike `domain/record.ts`. */
+export interface HaltReport {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+}
+
 export interface StageReport {
   readonly stage: string;
   readonly lag: number | null;
@@ -91,7 +97,7 @@ export interface StageReport {
   readonly donePerMinute: number | null;
   readonly failedPerMinute: number | null;
   /** The corrupt batches at which the stage has halted, according to Kafka and the reached processes. */
-  readonly halted: readonly RecordPlace[];
+  readonly halted: readonly HaltReport[];
   readonly note: string | null;
 }
 
@@ -154,7 +160,7 @@ export interface DestinationReport extends StateReport {
    */
   readonly skipped: Readonly<Partial<Record<SkipReason, number>>> | null;
   /** The corrupt batches at which deliveries for the destination have halted. */
-  readonly halted: readonly RecordPlace[];
+  readonly halted: readonly HaltReport[];
   readonly note: string | null;
 }
 
