@@ -17,6 +17,9 @@ const OF_PROBLEMS = [
   "switchyard_deliveries_next_expiry_timestamp_seconds",
   "switchyard_ingest_calls_total",
   "switchyard_ingest_requests_total",
+  // Only of destinations with a strict order.
+  "switchyard_order_blocked_users",
+  "switchyard_order_waiting_deliveries",
   "switchyard_produce_errors_total",
   "switchyard_topic_not_writable_since_timestamp_seconds",
 ];
