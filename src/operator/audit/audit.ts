@@ -342,7 +342,6 @@ function settleWaiting(sums: DestinationSums): void {
   sums.waiting = 0;
 }
 
-/** A crash may cause this. */
 function unsureText(destination: string, bin: number, count: number): string {
   const from = new Date(bin * BIN_MS).toISOString();
   const what = `${counted(count, "delivery", "deliveries")} of the ten minutes from ${from}`;

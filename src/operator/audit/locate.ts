@@ -49,8 +49,8 @@ export type OpenInput = ReadonlyMap<HopName, ReadonlySet<number>>;
 
 export interface Located {
   /**
-   * The number of deliveries that differ after a crash. Because of the copies that it made, it cannot be known whether
-   * others are missing.
+   * The number of deliveries that differ after a crash or a change of the owner. Because of the copies that were written
+   * then, it cannot be known whether others are missing.
    */
   readonly unsure: number;
   readonly findings: readonly Finding[];
