@@ -162,7 +162,7 @@ export interface OutgoingRecord extends RecordContent {
    * Headers that several records of one `send` share. They are encoded only once if all of these records have the
    * same array object. Written before `headers`.
    */
-  readonly sharedHeaders?: RecordHeaders;
+  readonly sharedHeaders?: RecordHeaders | undefined;
   /**
    * If absent, the partition is chosen in the same way as by the Java client: by murmur2 of the key, or round robin
    * if the key is null.
@@ -170,6 +170,22 @@ export interface OutgoingRecord extends RecordContent {
   readonly partition?: number;
   /** If present and the record is too large for its topic, the record is compressed instead of rejected. */
   readonly compression?: Compression | undefined;
+}
+
+/**
+ * Creates a record to write. All records that are created here have the same fields in the same order, because V8
+ * encodes records of one shape 10 % faster than records of two shapes (`bench audit`).
+ *
+ * @param sharedHeaders see `OutgoingRecord`.
+ */
+export function recordFor(
+  topic: string,
+  key: Buffer | null,
+  value: Buffer | null,
+  headers: RecordHeaders = [],
+  sharedHeaders?: RecordHeaders,
+): OutgoingRecord {
+  return { topic, key, value, sharedHeaders, headers };
 }
 
 /** The fields are set after the brokers have rejected the record as too large. */

@@ -17,7 +17,7 @@
 
 import { DELIVERY_HEADER } from "./delivery.ts";
 import type { DestinationId } from "./ids.ts";
-import type { OutgoingRecord, RecordHeaders } from "./record.ts";
+import { type OutgoingRecord, type RecordHeaders, recordFor } from "./record.ts";
 import { destinationOfTopic, type TopicNames } from "./topics.ts";
 
 /** How many times a delivery was rerouted. Only stages that write deliveries read this header. */
@@ -57,15 +57,10 @@ export function insteadOf(
   const times = timesRerouted(headers);
   const delayMs = retryDelaysMs[Math.min(times, retryDelaysMs.length - 1)] ?? 0;
   const added = { [DELIVERY_HEADER.dueAt]: nowMs + delayMs, [REROUTE_HEADER]: times + 1 };
-  const outgoing = {
-    topic: topics.delays(delayMs),
-    key,
-    value,
-    headers: [
-      ...headers.filter(([name]) => !(name in added)),
-      ...Object.entries(added).map(([name, number]) => [name, Buffer.from(`${number}`)] as const),
-    ],
-  };
+  const outgoing = recordFor(topics.delays(delayMs), key, value, [
+    ...headers.filter(([name]) => !(name in added)),
+    ...Object.entries(added).map(([name, number]) => [name, Buffer.from(`${number}`)] as const),
+  ]);
   return { kind: "rerouted", destination, outgoing };
 }
 

@@ -2,7 +2,7 @@
 
 import type { SourceId } from "../../domain/ids.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
+import { type OutgoingRecord, type RecordHeaders, recordFor } from "../../domain/record.ts";
 import { SOURCE_HEADER } from "../../domain/source-of.ts";
 import { uuidV5 } from "../../domain/uuid.ts";
 
@@ -35,16 +35,12 @@ export function callMaker(options: CallOptions): CallMaker {
   };
   const tail = `,${JSON.stringify(shared).slice(1)}`;
   return {
-    call: (userId, value, messageId) => ({
-      topic,
-      key: Buffer.from(userId),
-      value: Buffer.from(
+    call: (userId, value, messageId) => {
+      const json =
         `{"type":"identify","messageId":"${messageId}","userId":${JSON.stringify(userId)},` +
-          `"traits":{${key}:${JSON.stringify(value)}}${tail}`,
-      ),
-      sharedHeaders,
-      headers: [],
-    }),
+        `"traits":{${key}:${JSON.stringify(value)}}${tail}`;
+      return recordFor(topic, Buffer.from(userId), Buffer.from(json), [], sharedHeaders);
+    },
   };
 }
 

@@ -33,6 +33,7 @@ import {
   type IncomingRecord,
   type OutgoingRecord,
   type RecordHeaders,
+  recordFor,
   type WithHeaders,
 } from "../../domain/record.ts";
 import { delayMsOfTopic, type GroupNames, type TopicNames } from "../../domain/topics.ts";
@@ -326,5 +327,5 @@ export function outgoingOf(
 function back(record: IncomingRecord, topic: string, trace: TraceContext | null): OutgoingRecord {
   if (trace === null) return forwarded(record, topic);
   const { key, value, headers } = record;
-  return { topic, key, value, headers: withTrace(headers, trace) };
+  return recordFor(topic, key, value, withTrace(headers, trace));
 }

@@ -29,7 +29,7 @@ import { usableRecordTime } from "../../domain/call-time.ts";
 import type { DeadLettered } from "../../domain/dead-letter-records.ts";
 import { deliveryHeaders, foreignHeaders, onlyPassed } from "../../domain/delivery.ts";
 import type { DestinationId, MessageId, SourceId } from "../../domain/ids.ts";
-import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
+import { type IncomingRecord, type OutgoingRecord, recordFor } from "../../domain/record.ts";
 import { isoTimestamp } from "../../domain/timestamp.ts";
 import { uuidV5 } from "../../domain/uuid.ts";
 import type { Suppression } from "../suppression/suppression-record.ts";
@@ -145,7 +145,7 @@ function notifications(
       });
       const key = Buffer.from(notifiedId);
       const kept = passed === null ? foreign : onlyPassed(foreign, passed);
-      return { destination, outgoing: { topic, key, value, headers: [...kept, ...headers] } };
+      return { destination, outgoing: recordFor(topic, key, value, [...kept, ...headers]) };
     });
   });
   return { notifications: all, withoutUserId };

@@ -23,7 +23,7 @@ import type { Clock } from "../../base/runtime/clock.ts";
 import type { Log } from "../../base/telemetry/log.ts";
 import { ByteText } from "../../domain/byte-text.ts";
 import type { AttemptedDestination } from "../../domain/destination.ts";
-import type { OutgoingRecord } from "../../domain/record.ts";
+import { type OutgoingRecord, recordFor } from "../../domain/record.ts";
 import type { Kafka, Producer } from "../../kafka/port.ts";
 import type { Phases } from "../destinations/port.ts";
 import type { StageDeps } from "../stage/running-stage.ts";
@@ -100,7 +100,7 @@ class Attempts implements AttemptsTopic {
     write(text);
     const key = Buffer.from(messageId);
     const value = Buffer.from(text.bytes.subarray(0, text.length));
-    this.#waiting.push({ topic: this.#topic, key, value, headers: [] });
+    this.#waiting.push(recordFor(this.#topic, key, value));
     const bytes = key.length + value.length;
     this.#waitingBytes += bytes;
     this.#unwrittenBytes += bytes;

@@ -27,6 +27,7 @@ import {
   placeOf,
   type RecordContent,
   type RecordPlace,
+  recordFor,
 } from "../../domain/record.ts";
 import { untilTickMs } from "../../domain/timer-tick.ts";
 import type { TopicNames } from "../../domain/topics.ts";
@@ -69,17 +70,12 @@ export function replacement(
     return deadLetter(record, reason, error, topics, nowMs, headers, waited);
   }
   const { delayMs, delivery } = output;
-  const outgoing = {
-    topic: topics.delays(delayMs),
-    key: record.key,
-    value: record.value,
-    headers: [
-      ...deliveryHeaders({ ...delivery, retryTopic: topics.retries(delivery.destination) }),
-      ...ownPlace(record),
-      ...foreignHeaders(record),
-    ],
-  };
-  return { kind: "retry", dueAtMs: nowMs + delayMs, place: placeOf(record), outgoing };
+  const retry = recordFor(topics.delays(delayMs), record.key, record.value, [
+    ...deliveryHeaders({ ...delivery, retryTopic: topics.retries(delivery.destination) }),
+    ...ownPlace(record),
+    ...foreignHeaders(record),
+  ]);
+  return { kind: "retry", dueAtMs: nowMs + delayMs, place: placeOf(record), outgoing: retry };
 }
 
 export function deadLetter(

@@ -167,6 +167,9 @@ export function tally(
   read: Outcome,
   ended: readonly Ended[],
 ): void {
-  book.add(delivery.destination, read, deliveryIdentity(delivery));
-  for (const { outcome, of } of ended) book.add(of.destination, outcome, deliveryIdentity(of));
+  const identity = deliveryIdentity(delivery);
+  book.add(delivery.destination, read, identity);
+  for (const { outcome, of } of ended) {
+    book.add(of.destination, outcome, of === delivery ? identity : deliveryIdentity(of));
+  }
 }

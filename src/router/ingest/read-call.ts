@@ -25,7 +25,7 @@
 import { type CallType, callKey } from "../../domain/call.ts";
 import { isEmptyList, isJsonObject, JSON_DEPTH_MAX, type JsonObject } from "../../domain/json.ts";
 import { parseCall } from "../../domain/parse-call.ts";
-import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
+import { type OutgoingRecord, type RecordHeaders, recordFor } from "../../domain/record.ts";
 import { endOfValue, nameAt, scanObject } from "../../domain/scan-json.ts";
 import { repaired } from "../../domain/scan-scalar.ts";
 import { isoTimestamp, isWritable, readTimestamp } from "../../domain/timestamp.ts";
@@ -157,15 +157,11 @@ function readWhole(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadCall {
   const offsetMs = frame.clockOffsetMs ?? clockOffset(frame, read.call.sentAt);
   const isChanged = needsId || offsetMs !== 0 || frame.isMerged;
   const isPassedOn = !(isChanged || replaces(sent.fields as JsonObject, frame));
-  const record = {
-    topic: frame.topic,
-    key: Buffer.from(callKey(read.call)),
-    value: isPassedOn
-      ? withEnding(bytes, sent, frame.ending)
-      : rewritten(bytes, sent, needsId, offsetMs, frame),
-    headers: NO_HEADERS,
-    sharedHeaders: frame.sharedHeaders,
-  };
+  const key = Buffer.from(callKey(read.call));
+  const value = isPassedOn
+    ? withEnding(bytes, sent, frame.ending)
+    : rewritten(bytes, sent, needsId, offsetMs, frame);
+  const record = recordFor(frame.topic, key, value, NO_HEADERS, frame.sharedHeaders);
   return { kind: "record", record, isRepaired: false };
 }
 

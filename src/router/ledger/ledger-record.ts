@@ -19,7 +19,7 @@
  */
 
 import { isJsonObject, jsonObjectIn } from "../../domain/json.ts";
-import type { OutgoingRecord } from "../../domain/record.ts";
+import { type OutgoingRecord, recordFor } from "../../domain/record.ts";
 import type { OffsetRange, Processed } from "../../kafka/port.ts";
 import { type Outcome, Tallies } from "./tallies.ts";
 
@@ -49,7 +49,7 @@ export function ledgerRecord(topic: string, record: LedgerRecord): OutgoingRecor
   const value = Buffer.from(
     JSON.stringify({ group, process, number, read, ...(isLast ? { end: true } : {}), sums }),
   );
-  return { topic, key: Buffer.from(group), value, headers: [] };
+  return recordFor(topic, Buffer.from(group), value);
 }
 
 /** Null if the value is not a ledger record, for example because another program wrote it. */

@@ -28,6 +28,7 @@ import {
   type RecordContent,
   type RecordHeader,
   type RecordHeaders,
+  recordFor,
   type VisitHeader,
   type WithHeaders,
 } from "../../domain/record.ts";
@@ -141,7 +142,7 @@ export function factRecord(
 ): OutgoingRecord {
   const key = Buffer.from(`${line}/${factName(fact)}`);
   const value = messageId === null ? null : Buffer.from(JSON.stringify({ messageId }));
-  return { topic, key, value, headers: [] };
+  return recordFor(topic, key, value);
 }
 
 export interface ReadFact {

@@ -21,7 +21,12 @@ import type { CallTimes } from "../../domain/call-time.ts";
 import { DELIVERY_HEADER, foreignHeaders, onlyPassed } from "../../domain/delivery.ts";
 import { withoutSchema } from "../../domain/framing.ts";
 import type { MessageId } from "../../domain/ids.ts";
-import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
+import {
+  type IncomingRecord,
+  type OutgoingRecord,
+  type RecordHeaders,
+  recordFor,
+} from "../../domain/record.ts";
 import { type TraceContext, withTrace } from "../../domain/trace-context.ts";
 import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 import type { Route, SourceRoutes } from "./routing.ts";
@@ -98,10 +103,10 @@ export function copies(
     const all = historical ? shared : sharedAtReceipt;
     const sharedHeaders = passed === null ? all : limitedTo(passed, all);
     const own = changed?.get(route);
-    if (own === undefined) return { topic, key, value, sharedHeaders, headers };
+    if (own === undefined) return recordFor(topic, key, value, headers, sharedHeaders);
     const ownKey = own.key === keyText ? key : Buffer.from(own.key);
     const isShown = own.key === keyText && call.userId !== null && call.type !== "alias";
     const ownHeaders = isShown || !route.isAttempted ? headers : withUserHash(headers);
-    return { topic, key: ownKey, value: own.bytes, sharedHeaders, headers: ownHeaders };
+    return recordFor(topic, ownKey, own.bytes, ownHeaders, sharedHeaders);
   });
 }

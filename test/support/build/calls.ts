@@ -55,7 +55,7 @@ export function valueBytes(value: unknown): Buffer {
 }
 
 interface Headed {
-  readonly sharedHeaders?: IncomingRecord["headers"];
+  readonly sharedHeaders?: IncomingRecord["headers"] | undefined;
   readonly headers: IncomingRecord["headers"];
 }
 
