@@ -31,6 +31,7 @@ export interface AuditOutput {
 
 export interface AuditedDestination {
   readonly destination: string;
+  readonly replayed: number;
   readonly delivered: number;
   readonly suppressed: number;
   readonly queued: number;
@@ -143,7 +144,8 @@ function openAtTheEnd(
     if (queued + awaitingRetry > 0) {
       found.push(`${queued} queued and ${awaitingRetry} awaiting retry for ${destination}`);
     }
-    const ended = delivered + suppressed + total(each.deadLettered) + total(each.skipped);
+    const endings = delivered + suppressed + total(each.deadLettered) + total(each.skipped);
+    const ended = endings - each.replayed;
     const isGone = (one: (typeof injected)[number]) =>
       one.kind === "missing" && one.destination === destination;
     if (ended + injected.filter(isGone).length < settled.calls && !lossy.has(destination)) {

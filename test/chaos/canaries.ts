@@ -1,41 +1,36 @@
 /**
- * Users who are suppressed and lifted during a run, while their calls are queued, in batches, on hold and awaiting retry.
+ * Users who are suppressed and lifted during a run, while their calls are queued, in batches, on hold, awaiting retry and
+ * dead-lettered. All the time, some of their dead letters are replayed: while the user is suppressed, before that and after
+ * it. At the end, all users are lifted, and dead letters of some of their calls are replayed once more.
  *
- *   law                                                            unless
- *   no request for a suppressed user starts more than 10 s after   a fault kept programs from reading meanwhile
- *   the record was acknowledged                                    (`Exposure`): then, 10 s after its end
- *   a call that was sent after its user was lifted for the last    -
- *   time is accepted by the endpoint that accepts everything
- *
- * All other laws are about other users.
+ * `canary-laws.ts` judges what happened. All other laws are about other users.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { OutgoingRecord } from "../../src/domain/record.ts";
-import type { Producer } from "../../src/kafka/port.ts";
+import type { IncomingRecord, OutgoingRecord } from "../../src/domain/record.ts";
+import type { Kafka, Producer } from "../../src/kafka/port.ts";
+import { readDeadLetter } from "../../src/operator/replay/dead-letter-record.ts";
 import { liftRecord, suppressionRecord } from "../../src/router/suppression/suppression-record.ts";
 import type { Prng } from "../support/clock/prng.ts";
+import {
+  BOUND_MS,
+  type CanaryCall,
+  type CanaryDeadLetter,
+  type CanaryReplay,
+  canaryViolations,
+  type Period,
+} from "./canary-laws.ts";
+import { replayDeadLettersOf } from "./canary-replays.ts";
 import type { ReceivedRequest } from "./receiver.ts";
-import { topics } from "./setup.ts";
+import { type ChaosDestination, topics } from "./setup.ts";
 import type { Exposure } from "./violation.ts";
 
-const BOUND_MS = 10_000;
 const PREFIX = "canary-";
 const USERS = ["canary-a", "canary-b", "canary-c", "canary-d"];
-/** The path of the endpoint that accepts everything. */
-const HEALTHY = "/healthy";
-
-/** The user was suppressed from the acknowledgment of one record until the write of another. */
-export interface Period {
-  readonly fromMs: number;
-  readonly toMs: number;
-}
-
-interface CanaryCall {
-  readonly messageId: string;
-  readonly user: string;
-  readonly atMs: number;
-}
+/** Dead letters of at most this many calls are replayed together. */
+const REPLAYED_CALLS = 20;
+/** Only dead letters of this time are replayed, because each replay reads all of them. */
+const REPLAYED_MS = 60_000;
 
 /** True if a call belongs to one of these users. */
 export function isCanary(messageId: string | null | undefined): boolean {
@@ -43,48 +38,71 @@ export function isCanary(messageId: string | null | undefined): boolean {
 }
 
 export class Canaries {
+  readonly #destinations: readonly ChaosDestination[];
+  readonly #config: string;
   readonly #calls: CanaryCall[] = [];
   readonly #requests = new Map<string, ReceivedRequest[]>();
+  readonly #deadLetters = new Map<string, CanaryDeadLetter[]>();
   readonly #periods = new Map<string, Period[]>();
-  #count = 0;
+  readonly #replayed = { sent: 0, suppressed: 0 };
+  #lastReplay: CanaryReplay = { messageIds: [], sinceMs: 0, atMs: 0 };
 
-  requested(request: ReceivedRequest): void {
-    const { messageId } = request;
-    this.#requests.set(messageId, [...(this.#requests.get(messageId) ?? []), request]);
+  /** @param config the programs' configuration. */
+  constructor(destinations: readonly ChaosDestination[], config: string) {
+    this.#destinations = destinations;
+    this.#config = config;
   }
 
-  /** Sends calls, and suppresses and lifts users, until the signal aborts. Then all users are lifted. */
-  async live(producer: Producer, random: Prng, stop: AbortSignal): Promise<void> {
+  requested(request: ReceivedRequest): void {
+    add(this.#requests, request.messageId, request);
+  }
+
+  /** Takes a record of any topic. */
+  read(record: IncomingRecord): void {
+    if (record.topic !== topics.deadLetters) return;
+    const { messageId, destination, endpoint, failedAtMs } = readDeadLetter(record, topics);
+    if (messageId === null || !isCanary(messageId)) return;
+    const key = endpoint?.split(",")[1];
+    const paths = this.#destinations
+      .filter(({ id }) => id === destination)
+      .flatMap(({ endpoints }) => endpoints)
+      .filter((each) => key === undefined || each.key === key)
+      .map(({ path }) => path);
+    add(this.#deadLetters, messageId, { paths, failedAtMs });
+  }
+
+  /** Sends calls, suppresses and lifts users, and replays dead letters, until the signal aborts. */
+  async live(kafka: Kafka, random: Prng, stop: AbortSignal): Promise<void> {
+    const producer = kafka.producer();
     await Promise.all([
       this.#sendCalls(producer, random.fork(), stop),
+      this.#replay(kafka, random.fork(), stop),
       ...USERS.map((user) => this.#suppressAndLift(user, producer, random.fork(), stop)),
     ]);
     await sleep(BOUND_MS);
     for (const user of USERS) await this.#send(producer, user);
+    this.#lastReplay = this.#someRejected(random);
+    await this.#replayOf(kafka, this.#lastReplay, true);
   }
 
   /** @param exposures the times in which faults kept programs from reading. */
   violations(exposures: readonly Exposure[]): readonly string[] {
-    return this.#calls.flatMap(({ messageId, user, atMs: sentAtMs }) => {
-      const requests = this.#requests.get(messageId) ?? [];
-      const periods = this.#periods.get(user) ?? [];
-      const late = requests
-        .filter(({ atMs }) => isLate(atMs, periods, exposures))
-        .map(({ atMs, path }) => `${messageId} was sent to ${path} at ${atMs}, while suppressed`);
-      const liftedAtMs = periods.at(-1)?.toMs ?? 0;
-      const isAccepted = requests.some(
-        ({ path, status }) => path === HEALTHY && status !== null && status >= 200 && status < 300,
-      );
-      const isLost = !isAccepted && sentAtMs > readBy(liftedAtMs, exposures);
-      return isLost ? [...late, `${messageId} is lost, although its user was lifted`] : late;
-    });
+    const evidence = {
+      ...{ calls: this.#calls, requests: this.#requests, deadLetters: this.#deadLetters },
+      ...{ periods: this.#periods, lastReplay: this.#lastReplay },
+    };
+    return canaryViolations(evidence, exposures);
   }
 
   /** How much was tested, in a sentence. */
   summary(): string {
     const held = this.#calls.filter(({ messageId }) => !this.#requests.has(messageId)).length;
     const periods = [...this.#periods.values()].flat().length;
-    return `${this.#calls.length} calls of users who were suppressed ${periods} times, ${held} of them never sent`;
+    const { sent, suppressed } = this.#replayed;
+    return (
+      `${this.#calls.length} calls of users who were suppressed ${periods} times, ${held} of them never sent; ` +
+      `${sent} of their dead letters replayed, and ${suppressed} skipped while the user was suppressed`
+    );
   }
 
   async #sendCalls(producer: Producer, random: Prng, stop: AbortSignal): Promise<void> {
@@ -92,6 +110,31 @@ export class Canaries {
       await this.#send(producer, random.pick(USERS));
       await sleep(random.integer(50, 300));
     }
+  }
+
+  async #replay(kafka: Kafka, random: Prng, stop: AbortSignal): Promise<void> {
+    while (!stop.aborted) {
+      await pause(random.integer(1_000, 8_000), stop);
+      await this.#replayOf(kafka, this.#someRejected(random), false);
+    }
+  }
+
+  async #replayOf(kafka: Kafka, replay: CanaryReplay, includeReplayed: boolean): Promise<void> {
+    if (replay.messageIds.length === 0) return;
+    const counts = await replayDeadLettersOf(kafka, this.#config, replay, includeReplayed);
+    this.#replayed.sent += counts.sent;
+    this.#replayed.suppressed += counts.suppressed;
+  }
+
+  #someRejected(random: Prng): CanaryReplay {
+    const atMs = Date.now();
+    const sinceMs = atMs - REPLAYED_MS;
+    const isRejected = (request: ReceivedRequest) =>
+      request.status === 400 && request.atMs >= sinceMs;
+    const rejected = [...this.#requests].flatMap(([messageId, requests]) =>
+      requests.some(isRejected) ? [messageId] : [],
+    );
+    return { messageIds: random.shuffle(rejected).slice(0, REPLAYED_CALLS), sinceMs, atMs };
   }
 
   async #suppressAndLift(
@@ -107,15 +150,13 @@ export class Canaries {
       const fromMs = Date.now();
       await pause(random.integer(BOUND_MS, 2 * BOUND_MS), stop);
       // From the start of this write on, the user may be lifted.
-      const periods = this.#periods.get(user) ?? [];
-      this.#periods.set(user, [...periods, { fromMs, toMs: Date.now() }]);
+      add(this.#periods, user, { fromMs, toMs: Date.now() });
       await producer.send([liftRecord(topics.suppressions, user)]);
     }
   }
 
   async #send(producer: Producer, user: string): Promise<void> {
-    this.#count += 1;
-    const messageId = `${PREFIX}${this.#count}`;
+    const messageId = `${PREFIX}${this.#calls.length + 1}`;
     const call = { type: "track", messageId, userId: user, event: "Order Completed" };
     const record: OutgoingRecord = {
       topic: topics.calls,
@@ -128,26 +169,8 @@ export class Canaries {
   }
 }
 
-/** True if no request for the user may have started at this time. */
-export function isLate(
-  atMs: number,
-  periods: readonly Period[],
-  exposures: readonly Exposure[],
-): boolean {
-  return periods.some(({ fromMs, toMs }) => {
-    // There are very many times, periods and exposures, and few times are in a period.
-    const isIn = atMs < toMs && atMs > fromMs + BOUND_MS;
-    return isIn && atMs > readBy(fromMs, exposures);
-  });
-}
-
-/** The time by which every program has read a record, and its attempts that had started have been recorded. */
-function readBy(writtenAtMs: number, exposures: readonly Exposure[]): number {
-  let byMs = writtenAtMs + BOUND_MS;
-  for (const { fromMs, toMs } of exposures) {
-    if (fromMs <= byMs && toMs > writtenAtMs) byMs = Math.max(byMs, toMs + BOUND_MS);
-  }
-  return byMs;
+function add<Item>(to: Map<string, Item[]>, key: string, item: Item): void {
+  to.set(key, [...(to.get(key) ?? []), item]);
 }
 
 function pause(ms: number, stop: AbortSignal): Promise<void> {

@@ -15,9 +15,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Kafka } from "../../src/kafka/port.ts";
-import type { Batch } from "../../src/router/destinations/webhook/settings.ts";
 import { ClusterLook } from "../../tools/kafka/cluster-look.ts";
-import { createPrng, type Prng } from "../support/clock/prng.ts";
+import { createPrng } from "../support/clock/prng.ts";
 import { forwardProxy } from "../support/servers/forward-proxy.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
 import { type AuditExpected, auditViolations, runAudit } from "./audit.ts";
@@ -36,21 +35,9 @@ import { type Judgement, judge } from "./judge.ts";
 import { Member } from "./member.ts";
 import { publish } from "./publisher.ts";
 import { TopicReader } from "./read-topics.ts";
-import { type ReceivedRequest, type RequestedCall, startReceiver } from "./receiver.ts";
+import { type ReceivedRequest, startReceiver } from "./receiver.ts";
 import type { Injected } from "./report.ts";
 import {
-  healthyResponse,
-  moodyResponse,
-  poisonResponse,
-  type Reply,
-  replyTo,
-  type ScriptedResponse,
-  scriptedResponse,
-  secondTryResponse,
-  sickResponse,
-} from "./scripts.ts";
-import {
-  type ChaosDestination,
   configuration,
   consumedTopics,
   destinations,
@@ -68,45 +55,8 @@ import {
   type TamperWorld,
   tamper,
 } from "./tampering.ts";
+import { createTempers } from "./tempers.ts";
 import type { Exposure, Loss } from "./violation.ts";
-
-/** Responses are chosen by path, and the paths depend on the receiver's address, so they are set later. */
-function createTempers(seed: number, random: Prng) {
-  let isSick = false;
-  let isDoomed = false;
-  const tempers = new Map<string, string>();
-  const responsesOf = new Map<string, Batch["responses"]>();
-  return {
-    learn: (all: readonly ChaosDestination[]) => {
-      for (const { endpoints, batch } of all) {
-        for (const { path, temper } of endpoints) {
-          tempers.set(path, temper);
-          if (batch !== null) responsesOf.set(path, batch.responses);
-        }
-      }
-    },
-    setSick: (value: boolean) => {
-      isSick = value;
-    },
-    setDoomed: (value: boolean) => {
-      isDoomed = value;
-    },
-    reply: (path: string, calls: readonly RequestedCall[]): Reply => {
-      const responses = calls.map(({ messageId, attempt }) => responseTo(path, messageId, attempt));
-      return replyTo(responses, responsesOf.get(path) ?? null);
-    },
-  };
-
-  function responseTo(path: string, messageId: string, attempt: number): ScriptedResponse {
-    const temper = tempers.get(path);
-    if (temper === "healthy" || (temper === "doomed" && !isDoomed)) return healthyResponse(random);
-    if (temper === "doomed" || (temper === "sick" && isSick)) return sickResponse(random);
-    if (temper === "second-try") return secondTryResponse(random, attempt);
-    if (temper === "moody") return moodyResponse(seed, path, messageId, attempt);
-    if (temper === "poison") return poisonResponse(seed, path, messageId, attempt);
-    return scriptedResponse(seed, path, messageId, attempt);
-  }
-}
 
 const WHOLE_PATH = "route,deliver,delay";
 /** Stages of the programs that make up the pipeline. */
@@ -165,9 +115,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const starvation = stack.use(watchStarvation(exposures));
   const tempers = createTempers(seed, random.fork());
   let journal: Journal | null = null;
-  const canaries = new Canaries();
+  let canaries: Canaries | null = null;
   const requested = (each: ReceivedRequest) => {
-    if (isCanary(each.messageId)) canaries.requested(each);
+    if (isCanary(each.messageId)) canaries?.requested(each);
     else if (!isStranger(each.messageId)) journal?.requested(each);
   };
   const receiver = stack.use(await startReceiver(tempers.reply, requested));
@@ -203,14 +153,14 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     say,
   };
   // Without a proxy.
-  const kafka = testKafka({ brokers: around.brokers });
-  stack.defer(() => kafka.close());
-  const reader = new TopicReader(kafka, journal, all);
+  const kafka = stack.adopt(testKafka({ brokers: around.brokers }), (each) => each.close());
+  canaries = new Canaries(all, config);
+  const reader = new TopicReader(kafka, [journal, canaries], all);
   const losses: Loss[] = [];
   const tampered: AuditExpected["injected"][number][] = [];
-  const consumed = consumedTopics(all).map(([topic]) => topic);
   const act = await actionsIn(around.cluster, world, {
-    ...{ reader, losses, consumed, kafka, all, injected: tampered },
+    ...{ reader, losses, kafka, all, injected: tampered },
+    consumed: consumedTopics(all).map(([topic]) => topic),
     setDoomed: tempers.setDoomed,
     ...{ brokers: Promise.resolve(), tampering: Promise.resolve() },
     look: new ClusterLook(around.brokers),
@@ -290,7 +240,7 @@ async function live(
   const stop = new AbortController();
   let machine = Promise.resolve();
   const publishing = publish(kafka.producer(), journal, random.fork(), stop.signal, () => machine);
-  const living = canaries.live(kafka.producer(), random.fork(), stop.signal);
+  const living = canaries.live(kafka, random.fork(), stop.signal);
   living.catch((error: unknown) => world.fail(`suppressing failed: ${String(error)}`));
   publishing.catch((error: unknown) => world.fail(`publishing failed: ${String(error)}`));
   for (const [index, kinds] of plan.entries()) {

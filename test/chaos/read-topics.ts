@@ -1,11 +1,11 @@
-/** Reads the programs' records into the journal, and finds out whether the programs have processed everything. */
+/** Reads the programs' records for the journal and the canaries, and finds out whether the programs have processed everything. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { DestinationId } from "../../src/domain/ids.ts";
+import type { IncomingRecord } from "../../src/domain/record.ts";
 import type { Kafka, PartitionOffsets } from "../../src/kafka/port.ts";
 import { Facts, readFact } from "../../src/router/order/facts.ts";
-import type { Journal } from "./journal.ts";
 import { type ChaosDestination, consumedTopics, RETRY_DELAYS_MS, STRICT, topics } from "./setup.ts";
 
 const STEP_MAX_BYTES = 1_024 * 1_024;
@@ -20,17 +20,26 @@ export interface Progress {
   readonly ends: number;
 }
 
+interface Witness {
+  read(record: IncomingRecord): void;
+}
+
 export class TopicReader {
   readonly #kafka: Kafka;
-  readonly #journal: Journal;
+  readonly #witnesses: readonly Witness[];
   readonly #destinations: readonly ChaosDestination[];
   readonly #positions = new Map<string, number>();
   /** Reads run one at a time; each continues where the previous one ended. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(kafka: Kafka, journal: Journal, destinations: readonly ChaosDestination[]) {
+  /** @param witnesses take each record once. */
+  constructor(
+    kafka: Kafka,
+    witnesses: readonly Witness[],
+    destinations: readonly ChaosDestination[],
+  ) {
     this.#kafka = kafka;
-    this.#journal = journal;
+    this.#witnesses = witnesses;
     this.#destinations = destinations;
   }
 
@@ -80,7 +89,7 @@ export class TopicReader {
     const range = { topic, partition, from, to: end, maxBytes: STEP_MAX_BYTES, signal };
     for await (const records of this.#kafka.read(range)) {
       for (const record of records) {
-        this.#journal.read(record);
+        for (const witness of this.#witnesses) witness.read(record);
         this.#positions.set(place, record.offset + 1);
       }
     }

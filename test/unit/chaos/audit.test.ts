@@ -9,7 +9,7 @@ import {
 } from "../../chaos/audit.ts";
 
 const CRM = {
-  ...{ destination: "crm", delivered: 7, suppressed: 1, queued: 0, awaitingRetry: 0 },
+  ...{ destination: "crm", replayed: 0, delivered: 7, suppressed: 1, queued: 0, awaitingRetry: 0 },
   ...{ deadLettered: { expired: 2 }, skipped: {} },
 };
 const CLOSED: AuditOutput = {
@@ -78,6 +78,12 @@ test.each<[string, Partial<AuditOutput>, Partial<AuditExpected>, readonly string
   [
     "a delivery that did not end",
     { destinations: [{ ...CRM, delivered: 6 }] },
+    {},
+    ["audit: 9 deliveries for crm ended, of 10 calls"],
+  ],
+  [
+    "one that did not end, and another one that ended twice because it was replayed",
+    { destinations: [{ ...CRM, replayed: 1 }] },
     {},
     ["audit: 9 deliveries for crm ended, of 10 calls"],
   ],
