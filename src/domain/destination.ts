@@ -63,7 +63,7 @@ export interface AttemptedDestination extends DestinationBase {
   readonly paused: boolean;
   /** Maximum number of deliveries that each process attempts at the same time; at least 1. */
   readonly concurrency: number;
-  /** Null if there is no limit. */
+  /** Null if requests are not limited. */
   readonly requestsPerSecond: number | null;
   /** If true, and if the call has a trace, requests contain the trace in a `traceparent` header. */
   readonly traceparent: boolean;

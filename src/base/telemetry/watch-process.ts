@@ -51,8 +51,8 @@ function watchEventLoop(metrics: Metrics): Disposable {
 /**
  * Reads the memory limit at each scrape, because a container's limit can change.
  *
- * @param constrained the limit of the control group. A value that is 0, or larger than the machine's memory, means that
- * there is no limit.
+ * @param constrained returns the limit of the control group. If it is 0, or larger than the machine's memory, the group
+ * is not limited.
  */
 export function watchMemoryLimit(
   metrics: Metrics,

@@ -213,7 +213,7 @@ export class Books {
   }
 }
 
-/** When the first of the calls in a ledger record was received; infinite if there are none. */
+/** When the earliest call in a ledger record was received; infinity if the record has no calls. */
 function receivedFromMs({ tallies }: LedgerRecord): number {
   let fromMs = Number.POSITIVE_INFINITY;
   tallies.each((bin) => {

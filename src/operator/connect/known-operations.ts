@@ -18,7 +18,8 @@ const STEP_BYTES = 1_048_576;
 type Reads = Pick<Kafka, "admin" | "read">;
 
 /**
- * Passes on the topic's records, up to its current end. There are none if the topic does not exist yet.
+ * Passes each record of the topic to `take`, until the end that the topic had at the start. A topic that does not exist
+ * yet counts as empty.
  *
  * @param from where an earlier reading ended; if the topic now ends before that, it is read whole.
  * @returns where this reading ended.

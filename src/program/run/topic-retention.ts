@@ -26,7 +26,7 @@ export interface Inputs {
 export interface Retention {
   readonly stage: StageName;
   readonly destination: string;
-  /** Infinity if there is no limit. */
+  /** Infinity if the topic keeps its records forever. */
   readonly retentionMs: number;
 }
 

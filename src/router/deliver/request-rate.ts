@@ -6,11 +6,11 @@
 import { createRateLimiter, type RateLimiter } from "../../domain/rate-limit.ts";
 
 export class RequestRate {
-  /** Changed by `limit`, when settings change; null if there is no limit. */
+  /** Changed by `limit`, when settings change; null if the destination has no `requestsPerSecond`. */
   #perSecond: number | null;
   /** Changed by `setPartitions`, when the partitions of the topics are counted. */
   #partitions: number;
-  /** Null while there is no limit. */
+  /** Null while requests are not limited. */
   #limiter: RateLimiter | null = null;
   /** Changed by `own`, when a partition is assigned or revoked. */
   #owned = 0;

@@ -17,7 +17,7 @@ import { type CallRate, callRate } from "./limits.ts";
 
 export interface KnownSource {
   readonly headers: RecordHeaders;
-  /** Null if there is no limit. */
+  /** Null if the source may send any number of calls. */
   readonly rate: CallRate | null;
 }
 
