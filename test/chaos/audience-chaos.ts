@@ -17,6 +17,7 @@ import { stringify } from "yaml";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { createPrng } from "../support/clock/prng.ts";
+import { until } from "../support/kit/until.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
 import { readEvidence, readExpected } from "./audience-evidence.ts";
 import { AUDIENCE_LAWS, judgeAudiences } from "./audience-laws.ts";
@@ -40,6 +41,10 @@ const SETTLED_LIMIT_MS = 120_000;
  * over.
  */
 const CALLS_LIMITS_MS = [0, 2_000, 8_000];
+/** When calls have been written, a fault strikes within this time, so that it meets each step of the work. */
+const STRIKES_WITHIN_MS = 40;
+/** If there are two faults in a round, the second one starts at most this long after the first. */
+const APART_MAX_MS = 2_000;
 /** Maximum number of violations that are shown for each law. */
 const SHOWN_MAX = 5;
 
@@ -114,10 +119,10 @@ async function live(
     say(`round ${index + 1}: ${kinds.join(" and ")}`);
     // A fault can interrupt work only while there is work in progress.
     const before = await untilMore(kafka, 1, random.pick(CALLS_LIMITS_MS));
-    await sleep(random.integer(0, 40));
+    await sleep(random.integer(0, STRIKES_WITHIN_MS));
     await Promise.all(
       kinds.map(async (kind, position) => {
-        await sleep(position * random.integer(0, 2_000));
+        await sleep(position * random.integer(0, APART_MAX_MS));
         injected.set(kind, (injected.get(kind) ?? 0) + 1);
         await inject(kind, world);
       }),
@@ -139,15 +144,15 @@ async function untilMore(
   limitMs: number,
   before?: number,
 ): Promise<number> {
-  const untilMs = Date.now() + limitMs;
-  const wanted = (before ?? (await written(kafka).catch(() => 0))) + more;
-  for (let last = 0; ; ) {
+  let now = before ?? (await written(kafka).catch(() => 0));
+  const wanted = now + more;
+  const areWritten = async () => {
     // While the broker is unreachable, there is no response, and nothing is written.
-    const now = await written(kafka).catch(() => last);
-    last = now;
-    if (now >= wanted || Date.now() > untilMs) return now;
-    await sleep(20);
-  }
+    now = await written(kafka).catch(() => now);
+    return now >= wanted;
+  };
+  await until(areWritten, { limitMs, everyMs: 20 });
+  return now;
 }
 
 async function written(kafka: Kafka): Promise<number> {
@@ -159,12 +164,12 @@ async function written(kafka: Kafka): Promise<number> {
  * Waits until everything is committed, then stops the programs. Returns the problems that were found.
  */
 async function settle({ members }: FaultWorld, kafka: Kafka): Promise<readonly string[]> {
-  const untilMs = Date.now() + SETTLED_LIMIT_MS;
   let behind: readonly string[] = ["nothing was read yet"];
-  while (behind.length > 0 && Date.now() < untilMs) {
-    await sleep(500);
+  const isCommitted = async () => {
     ({ behind } = await progressOf(kafka, [[topics.audienceSyncs, group]]));
-  }
+    return behind.length === 0;
+  };
+  await until(isCommitted, { limitMs: SETTLED_LIMIT_MS, everyMs: 500 });
   const statuses = await Promise.all(members.map((member) => member.stop()));
   const ended = statuses.flatMap((status, index) =>
     status === 0 ? [] : [`${members[index]?.name} ended with ${status} at the last SIGTERM`],

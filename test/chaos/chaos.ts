@@ -17,6 +17,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { ClusterLook } from "../../tools/kafka/cluster-look.ts";
 import { createPrng } from "../support/clock/prng.ts";
+import { until } from "../support/kit/until.ts";
 import { forwardProxy } from "../support/servers/forward-proxy.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
 import { type AuditExpected, auditViolations, runAudit } from "./audit.ts";
@@ -71,6 +72,8 @@ const CLUSTER_LAYOUTS: typeof LAYOUTS = [2, 4].map((programs) => Array(programs)
 const PROGRAMS_MAX = Math.max(...LAYOUTS.map((layout) => layout.length));
 const MACHINE_LIMIT_MS = 180_000;
 const SETTLED_LIMIT_MS = WINDOW_MS + 90_000;
+/** If there are two faults in a round, the second one starts at most this long after the first. */
+const APART_MAX_MS = 4_000;
 /** Faults of disks are excluded, because nothing about deliveries is stored on disk. */
 export const DELIVERY_FAULTS: readonly string[] = FAULT_KINDS.filter(
   (kind) => kind !== "lose-disk",
@@ -255,7 +258,7 @@ async function live(
     const failed: string[] = [];
     await Promise.all(
       kinds.map(async (kind, position) => {
-        await sleep(position * random.integer(0, 4_000));
+        await sleep(position * random.integer(0, APART_MAX_MS));
         injected.push({ kind, atMs: Date.now() });
         await act.inject(kind).catch((error: unknown) => failed.push(`${kind}: ${String(error)}`));
       }),
@@ -290,7 +293,8 @@ export function choosePlan(
  */
 async function untilPublished(journal: Journal, more: number): Promise<void> {
   const wanted = journal.calls.length + more;
-  while (journal.calls.length < wanted) await sleep(50);
+  const arePublished = () => journal.calls.length >= wanted;
+  await until(arePublished, { limitMs: Number.POSITIVE_INFINITY, everyMs: 50 });
 }
 
 /**
@@ -320,17 +324,16 @@ async function revive(member: Member): Promise<void> {
  * Waits until everything is processed and committed, then stops the programs. Returns the problems that were found.
  */
 async function settle(world: FaultWorld, reader: TopicReader): Promise<readonly string[]> {
-  const untilMs = Date.now() + SETTLED_LIMIT_MS;
   let progress = await reader.progress();
-  let isOver = false;
-  while (!isOver && Date.now() < untilMs) {
-    await sleep(1_000);
+  const isOver = async () => {
     const before = progress;
     progress = await reader.progress();
     // Two checks are needed, because a record may move from a topic that is not checked yet to one that was already
     // checked.
-    isOver = progress.behind.length === 0 && progress.ends === before.ends;
-  }
+    const isEven = before.behind.length + progress.behind.length === 0;
+    return isEven && progress.ends === before.ends;
+  };
+  await until(isOver, { limitMs: SETTLED_LIMIT_MS, everyMs: 1_000 });
   const failures = [...progress.behind];
   await untilCalm(world.exposures);
   const statuses = await Promise.all(world.members.map((member) => member.stop()));

@@ -14,12 +14,15 @@ import type { Kafka } from "../../src/kafka/port.ts";
 import type { LocalCluster } from "../../tools/kafka/cluster.ts";
 import { OFFSETS_TOPIC } from "../../tools/kafka/cluster-look.ts";
 import { spawnGuarded } from "../../tools/kafka/guarded-process.ts";
+import { until } from "../support/kit/until.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
 import { judge, type Line, type Place } from "./consumer-laws.ts";
 
 const PARTITIONS = 6;
 /** Longer than every session timeout. */
 const LIMIT_MS = 90_000;
+/** The producer writes a record to each partition, and then waits for this long. */
+const WRITE_EVERY_MS = 10;
 
 export interface Client {
   readonly name: string;
@@ -186,8 +189,8 @@ class Group {
   }
 
   async until(what: string, holds: () => boolean): Promise<void> {
-    for (const limitMs = performance.now() + LIMIT_MS; !holds(); await sleep(200))
-      if (performance.now() > limitMs) throw new Error(`no ${what} within ${LIMIT_MS} ms`);
+    if (await until(holds, { limitMs: LIMIT_MS, everyMs: 200 })) return;
+    throw new Error(`no ${what} within ${LIMIT_MS} ms`);
   }
 
   /** Writes sequence numbers with an idempotent producer, which retries without a limit. */
@@ -201,7 +204,7 @@ class Group {
       const written = await producer.send({ topic: this.name, acks: -1, messages });
       for (const { partition, baseOffset } of written)
         this.acknowledged.push([partition, Number(baseOffset)]);
-      await sleep(10);
+      await sleep(WRITE_EVERY_MS);
     }
     await producer.disconnect();
   }

@@ -3,17 +3,18 @@
  * the default session timeout, for which the groups wait for the dead member.
  */
 
-import { setTimeout as sleep } from "node:timers/promises";
-
+import type { DestinationId } from "../../src/domain/ids.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
-import { useKafka } from "../support/kit/kafka.ts";
+import { type UsedKafka, useKafka } from "../support/kit/kafka.ts";
 import { Ledger } from "../support/kit/ledger.ts";
 import { Processes } from "../support/kit/processes.ts";
 import { startReceiver } from "../support/kit/receiver.ts";
+import { until } from "../support/kit/until.ts";
 
 const DESTINATIONS = 10;
 const TIMES = 3;
 const GOAL_S = 15;
+const COMMIT_LIMIT_MS = 60_000;
 const PROGRAM = "switchyard";
 const LOAD = { calls: 1, everyMs: 20 };
 
@@ -48,8 +49,7 @@ export async function measureTakeover(say: (line: string) => void): Promise<stri
   const rows: string[] = [];
   for (let time = 1; time <= TIMES; time += 1) {
     await untilAllSeen(0);
-    // Waits until the groups have committed and the members are idle.
-    await sleep(5_000);
+    await untilAllCommit(kafka, ids);
     say(`SIGKILL ${time}`);
     process.kill(program.pid, "SIGKILL");
     await program.ended;
@@ -59,6 +59,22 @@ export async function measureTakeover(say: (line: string) => void): Promise<stri
   }
   const title = `seconds from SIGKILL, and a start at once, to the next delivery; ${DESTINATIONS} destinations, session timeout 10 s; goal ${GOAL_S} s`;
   return [title, "time   first   median   last", ...rows].join("\n");
+}
+
+/** Resolves when each group has committed further than now, so that its members have settled after the last start. */
+async function untilAllCommit(
+  { groups, committedBy }: UsedKafka,
+  ids: readonly string[],
+): Promise<void> {
+  const committed = (id: string) =>
+    committedBy(groups.deliver(id as DestinationId), `deliveries.${id}`);
+  const before = await Promise.all(ids.map(committed));
+  const haveAll = async () => {
+    const now = await Promise.all(ids.map(committed));
+    return now.every((count, at) => count > (before[at] ?? 0));
+  };
+  if (await until(haveAll, { limitMs: COMMIT_LIMIT_MS })) return;
+  throw new Error(`not all groups have committed within ${COMMIT_LIMIT_MS} ms`);
 }
 
 function row(time: number, waitsMs: readonly number[]): string {

@@ -3,7 +3,6 @@
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../../src/base/runtime/clock.ts";
 import { createMetrics } from "../../../src/base/telemetry/instruments.ts";
 import { createLog } from "../../../src/base/telemetry/log.ts";
@@ -13,6 +12,7 @@ import { startAudience } from "../../../src/router/audience/stage.ts";
 import { levelStores } from "../../../src/router/audience/store/owned-store.ts";
 import { uniquePrefix } from "../build/prefix.ts";
 import { readTopic } from "../kit/kafka.ts";
+import { until } from "../kit/until.ts";
 import { testKafka } from "./test-kafka.ts";
 
 function connect() {
@@ -63,7 +63,8 @@ export class AudienceOnKafka {
     const name = this.topics.audienceSyncs;
     await admin.deleteTopics([name]);
     // The controller has deleted the topic, but the broker that lists topics gets this change later.
-    while ((await admin.topics()).includes(name)) await sleep(100);
+    const isDeleted = async () => !(await admin.topics()).includes(name);
+    if (!(await until(isDeleted, { limitMs: 30_000 }))) throw new Error(`${name} is still listed`);
     await admin.create([{ name, partitions: this.partitions, replicationFactor: 1, config: {} }]);
   }
 
