@@ -99,7 +99,7 @@ function casesOf(key: string, other: string, { body, headers: all }: TakenReques
 }
 
 test.for(VERIFIERS)(
-  "the library of $name verifies $version of 200 deliveries and of batches, and refuses what is altered",
+  "$name verifies $version of 200 deliveries and of batches, and refuses what is altered",
   async ({ version, prepare }, context) => {
     const command = await prepare(limit(), world.directory);
     if (typeof command === "string") return context.skip(command);

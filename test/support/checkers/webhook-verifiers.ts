@@ -1,74 +1,99 @@
 /**
- * Programs that verify a JSON list of requests, and print the results: for `v1` with an unmodified library of Standard
- * Webhooks, and for `v1a`, which these libraries do not know, with a library for Ed25519.
+ * Programs that verify requests, and print the results as a JSON list: for `v1` with the unmodified libraries of Standard
+ * Webhooks and of Svix, which defined it, and for `v1a`, which these libraries do not know, with a library for Ed25519.
+ *
+ * Each program reads a line per request: its key, body, `webhook-id`, `webhook-timestamp` and `webhook-signature`, all in
+ * base64. The key is a secret or, for `v1a`, a public key in DER.
  */
 
 import { execFile } from "node:child_process";
 import { createPublicKey } from "node:crypto";
 import { writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { findTool } from "../../../tools/find-tool.ts";
 import { findJava } from "../../../tools/kafka/java-home.ts";
 import { prepareEnvironment, pythonOf } from "../servers/client-libraries.ts";
+import { npmPackages } from "../servers/framework-packages.ts";
+import { prepareJava } from "../servers/maven-jars.ts";
 
+const require = createRequire(import.meta.url);
 const NODE_MODULE = [process.execPath, "--input-type=module", "-e"];
-const NODE = `import { Webhook } from "${import.meta.resolve("standardwebhooks")}";
-import { readFileSync } from "node:fs";
-console.log(JSON.stringify(JSON.parse(readFileSync(0)).map(({ key, body, headers }) => {
-  try { return new Webhook(key).verify(body, headers) !== null; } catch { return false; }
+const NODE_LINES = `import { readFileSync } from "node:fs";
+const decoded = (base64) => Buffer.from(base64, "base64");
+const lines = readFileSync(0, "utf8").trim().split("\\n").map((line) => line.split(" ").map(decoded));`;
+
+/** @param file the library. */
+const nodeProgram = (file: string) => `${NODE_LINES}
+import { Webhook } from "${file}";
+console.log(JSON.stringify(lines.map((fields) => {
+  const [key, body, id, timestamp, signature] = fields.map(String);
+  const headers = { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature };
+  try { new Webhook(key).verify(body, headers); return true; } catch { return false; }
 })))`;
 
-const REQUIREMENT = "standardwebhooks==1.1.0";
-const PYTHON = `import json, sys
-from standardwebhooks.webhooks import Webhook, WebhookVerificationError
-def verified(key, body, headers, altered):
-    try: return Webhook(key).verify(body, headers) is not None
+const PYTHON_LINES = `import json, sys
+from base64 import b64decode
+lines = [[b64decode(field) for field in line.split()] for line in sys.stdin]`;
+
+/** @param module the library's module. */
+const pythonProgram = (module: string) => `${PYTHON_LINES}
+from ${module} import Webhook, WebhookVerificationError
+NAMES = ["webhook-id", "webhook-timestamp", "webhook-signature"]
+def verified(key, body, *values):
+    headers = dict(zip(NAMES, [value.decode() for value in values]))
+    try: Webhook(key.decode()).verify(body, headers)
     except WebhookVerificationError: return False
-print(json.dumps([verified(**one) for one in json.load(sys.stdin)]))`;
+    return True
+print(json.dumps([verified(*line) for line in lines]))`;
 
 const MODULE = "github.com/standard-webhooks/standard-webhooks/libraries";
 const GO = `package main
-import ("encoding/json"; "net/http"; "os"; webhooks "${MODULE}/go")
+import ("encoding/base64"; "encoding/json"; "io"; "net/http"; "os"; "strings"; webhooks "${MODULE}/go")
 func main() {
-  var requests []struct { Key, Body string; Headers map[string]string }
-  if json.NewDecoder(os.Stdin).Decode(&requests) != nil { panic("the input is not JSON") }
+  input, err := io.ReadAll(os.Stdin)
+  if err != nil { panic(err) }
   results := []bool{}
-  for _, one := range requests {
+  for _, line := range strings.Split(strings.TrimSpace(string(input)), "\\n") {
+    fields := []string{}
+    for _, field := range strings.Split(line, " ") {
+      decoded, err := base64.StdEncoding.DecodeString(field)
+      if err != nil { panic(err) }
+      fields = append(fields, string(decoded))
+    }
     headers := http.Header{}
-    for name, value := range one.Headers { headers.Set(name, value) }
-    webhook, err := webhooks.NewWebhook(one.Key)
-    results = append(results, err == nil && webhook.Verify([]byte(one.Body), headers) == nil)
+    for at, name := range []string{"webhook-id", "webhook-timestamp", "webhook-signature"} { headers.Set(name, fields[2 + at]) }
+    webhook, err := webhooks.NewWebhook(fields[0])
+    results = append(results, err == nil && webhook.Verify([]byte(fields[1]), headers) == nil)
   }
   json.NewEncoder(os.Stdout).Encode(results)
 }`;
 
-/** Each of these programs reads lines of a public key in DER, the signed bytes and `webhook-signature`, all in base64. */
-const NODE_CRYPTO = `import { createPublicKey, verify } from "node:crypto";
-import { readFileSync } from "node:fs";
-const decoded = (base64) => Buffer.from(base64, "base64");
-console.log(JSON.stringify(readFileSync(0, "utf8").trim().split("\\n").map((line) => {
-  const [der, signed, signatures] = line.split(" ").map(decoded);
+const NODE_CRYPTO = `${NODE_LINES}
+import { createPublicKey, verify } from "node:crypto";
+console.log(JSON.stringify(lines.map(([der, body, id, timestamp, signatures]) => {
   const key = createPublicKey({ key: der, format: "der", type: "spki" });
+  const signed = Buffer.concat([Buffer.from(\`\${id}.\${timestamp}.\`), body]);
   return \`\${signatures}\`.split(" ").some(
     (each) => each.startsWith("v1a,") && verify(null, signed, key, decoded(each.slice(4))));
 })))`;
 
-const CRYPTOGRAPHY = "cryptography==46.0.3";
-const PYTHON_CRYPTOGRAPHY = `import json, sys
-from base64 import b64decode
+const PYTHON_CRYPTOGRAPHY = `${PYTHON_LINES}
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 def fits(key, signed, signature):
     try: return key.verify(signature, signed) is None
     except InvalidSignature: return False
-def verified(der, signed, signatures):
+def verified(der, body, id, timestamp, signatures):
+    signed = b".".join([id, timestamp, body])
     entries = signatures.decode().split(" ")
     return any(fits(load_der_public_key(der), signed, b64decode(each[4:])) for each in entries if each.startswith("v1a,"))
-print(json.dumps([verified(*map(b64decode, line.split())) for line in sys.stdin]))`;
+print(json.dumps([verified(*line) for line in lines]))`;
 
-const JDK = `import java.security.*; import java.security.spec.X509EncodedKeySpec; import java.util.*;
+const JDK = `import java.io.ByteArrayOutputStream; import java.security.*; import java.security.spec.X509EncodedKeySpec; import java.util.*;
 class Verify {
+  static final byte[] DOT = { '.' };
   static byte[] decoded(String base64) { return Base64.getDecoder().decode(base64); }
   static boolean fits(byte[] der, byte[] signed, String entry) {
     try {
@@ -82,35 +107,55 @@ class Verify {
     var results = new ArrayList<Boolean>();
     for (var line : new String(System.in.readAllBytes()).strip().split("\\n")) {
       var fields = Arrays.stream(line.split(" ")).map(Verify::decoded).toArray(byte[][]::new);
-      var entries = new String(fields[2]).split(" ");
-      results.add(Arrays.stream(entries).anyMatch(each -> fits(fields[0], fields[1], each)));
+      var signed = new ByteArrayOutputStream();
+      for (var part : new byte[][] { fields[2], DOT, fields[3], DOT, fields[1] }) signed.writeBytes(part);
+      var entries = new String(fields[4]).split(" ");
+      results.add(Arrays.stream(entries).anyMatch(each -> fits(fields[0], signed.toByteArray(), each)));
     }
     System.out.println(results);
   }
 }`;
 
-async function python(signal: AbortSignal): Promise<readonly string[] | string> {
-  const reason = await prepareEnvironment(REQUIREMENT, signal);
-  return reason ?? [pythonOf(REQUIREMENT), "-c", PYTHON];
+type Prepared = Promise<readonly string[] | string>;
+
+async function npmSvix(signal: AbortSignal): Prepared {
+  const had = await npmPackages("svix", { svix: "2.5.0" }, signal);
+  if ("reason" in had) return had.reason;
+  return [...NODE_MODULE, nodeProgram(createRequire(join(had.folder, "x.js")).resolve("svix"))];
 }
 
-async function go(signal: AbortSignal): Promise<readonly string[] | string> {
+async function go(signal: AbortSignal): Prepared {
   const fill = async (cwd: string) => {
     writeFileSync(join(cwd, "main.go"), GO);
     for (const args of ["mod init main", `get ${MODULE}@v0.0.1`, "build"])
       await promisify(execFile)("go", args.split(" "), { cwd, signal });
   };
-  const what = { what: "Go's Standard Webhooks", size: "3 MB", name: "go-standard-webhooks-0.0.1" };
+  const what = { what: "Go's Standard Webhooks", size: "3 MB", name: "go-verifier-0.0.1" };
   const tool = await findTool({ ...what, file: "main", needs: "go", fill }, signal, () => {});
   return tool.kind === "none" ? tool.why : [tool.file];
 }
 
-async function pythonCryptography(signal: AbortSignal): Promise<readonly string[] | string> {
-  const reason = await prepareEnvironment(CRYPTOGRAPHY, signal);
-  return reason ?? [pythonOf(CRYPTOGRAPHY), "-c", PYTHON_CRYPTOGRAPHY];
+/** @param program uses the library that the requirement names. */
+function python(requirement: string, program: string) {
+  return async (signal: AbortSignal): Prepared => {
+    const reason = await prepareEnvironment(requirement, signal);
+    return reason ?? [pythonOf(requirement), "-c", program];
+  };
 }
 
-async function jdk(_: AbortSignal, folder: string): Promise<readonly string[] | string> {
+const JAVA = {
+  folder: join(import.meta.dirname, "java"),
+  main: "VerifyWebhooks",
+  what: "Java's Standard Webhooks",
+  size: "1 MB",
+};
+
+async function maven(signal: AbortSignal): Prepared {
+  const program = await prepareJava(JAVA, signal);
+  return program.kind === "none" ? program.why : [program.java, ...program.args];
+}
+
+async function jdk(_: AbortSignal, folder: string): Prepared {
   const java = findJava();
   if ("problem" in java) return `there is no Java: ${java.problem}`;
   writeFileSync(join(folder, "Verify.java"), JDK);
@@ -125,11 +170,11 @@ export interface VerifierCase {
 }
 
 export function inputOf(version: "v1" | "v1a", cases: readonly VerifierCase[]): string {
-  if (version === "v1") return JSON.stringify(cases);
   const lines = cases.map(({ key, body, headers }) => {
-    const signed = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${body}`;
-    const der = createPublicKey(key).export({ format: "der", type: "spki" });
-    const fields = [der, signed, `${headers["webhook-signature"]}`];
+    const own =
+      version === "v1" ? key : createPublicKey(key).export({ format: "der", type: "spki" });
+    const names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
+    const fields = [own, body, ...names.map((name) => `${headers[name]}`)];
     return fields.map((field) => Buffer.from(field).toString("base64")).join(" ");
   });
   return `${lines.join("\n")}\n`;
@@ -137,10 +182,29 @@ export function inputOf(version: "v1" | "v1a", cases: readonly VerifierCase[]): 
 
 /** `prepare` returns the command, which may need files in the folder that it gets, or the reason why there is none. `version` is that of the signatures. */
 export const VERIFIERS = [
-  { name: "npm", version: "v1", prepare: async () => [...NODE_MODULE, NODE] },
-  { name: "PyPI", version: "v1", prepare: python },
-  { name: "Go", version: "v1", prepare: go },
-  { name: "Node", version: "v1a", prepare: async () => [...NODE_MODULE, NODE_CRYPTO] },
-  { name: "Python's cryptography", version: "v1a", prepare: pythonCryptography },
+  {
+    name: "standardwebhooks from npm",
+    version: "v1",
+    prepare: async () => [...NODE_MODULE, nodeProgram(require.resolve("standardwebhooks"))],
+  },
+  { name: "svix from npm", version: "v1", prepare: npmSvix },
+  {
+    name: "standardwebhooks from PyPI",
+    version: "v1",
+    prepare: python("standardwebhooks==1.1.0", pythonProgram("standardwebhooks.webhooks")),
+  },
+  {
+    name: "svix from PyPI",
+    version: "v1",
+    prepare: python("svix==2.9.1", pythonProgram("svix.webhooks")),
+  },
+  { name: "standardwebhooks from Maven", version: "v1", prepare: maven },
+  { name: "standard-webhooks for Go", version: "v1", prepare: go },
+  { name: "Node's crypto", version: "v1a", prepare: async () => [...NODE_MODULE, NODE_CRYPTO] },
+  {
+    name: "Python's cryptography",
+    version: "v1a",
+    prepare: python("cryptography==46.0.3", PYTHON_CRYPTOGRAPHY),
+  },
   { name: "the JDK", version: "v1a", prepare: jdk },
 ] as const;
