@@ -21,6 +21,7 @@ import { isReleasedBy, type Releasable } from "./early-release.ts";
 import {
   type EarlyRelease,
   type EndpointNews,
+  type GoneEndpoint,
   goneKey,
   type OperatorAction,
   type Pause,
@@ -111,7 +112,8 @@ interface Through {
 export class KnownOperatorActions {
   readonly #pauses = new Map<DestinationId, Pause>();
   readonly #earlyReleases = new Map<DestinationId, EarlyRelease[]>();
-  readonly #gone = new Map<DestinationId, Map<EndpointKey, number>>();
+  /** By the key of the record. */
+  readonly #gone = new Map<string, GoneEndpoint>();
   /** The progress, indexed by early release, and then by retry delay and partition. */
   readonly #released = new Map<string, Map<string, Through>>();
   readonly #processes = new Map<
@@ -146,19 +148,14 @@ export class KnownOperatorActions {
         if (this.#pauses.delete(operation.destination)) this.#count -= 1;
         return true;
       case "gone": {
-        const { destination, endpoint, atMs: goneAtMs } = operation.gone;
-        const known = this.#gone.get(destination) ?? new Map<EndpointKey, number>();
-        if (!known.has(endpoint) && !this.#hasRoom()) return false;
-        this.#gone.set(destination, new Map(known).set(endpoint, goneAtMs));
+        const key = goneKey(operation.gone.destination, operation.gone.endpoint);
+        if (!this.#gone.has(key) && !this.#hasRoom()) return false;
+        this.#gone.set(key, operation.gone);
         return true;
       }
-      case "forget-gone": {
-        const left = new Map(this.#gone.get(operation.destination));
-        if (left.delete(operation.endpoint)) this.#count -= 1;
-        if (left.size === 0) this.#gone.delete(operation.destination);
-        else this.#gone.set(operation.destination, left);
+      case "forget-gone":
+        if (this.#gone.delete(goneKey(operation.destination, operation.endpoint))) this.#count -= 1;
         return true;
-      }
       case "release":
         return this.#addEarlyRelease(operation.earlyRelease);
       case "released": {
@@ -210,21 +207,22 @@ export class KnownOperatorActions {
   }
 
   goneOf(destination: DestinationId): ReadonlyMap<EndpointKey, number> {
-    return this.#gone.get(destination) ?? NOTHING_GONE;
+    if (this.#gone.size === 0) return NOTHING_GONE;
+    const gone = [...this.#gone.values()].filter((each) => each.destination === destination);
+    return new Map(gone.map(({ endpoint, atMs }) => [endpoint, atMs]));
   }
 
   overGone(nowMs: number, isConfigured: IsConfigured): readonly string[] {
-    return [...this.#gone].flatMap(([destination, endpoints]) =>
-      [...endpoints].flatMap(([endpoint, atMs]) => {
-        const isKept = nowMs - atMs <= GONE_KEPT_MS || isConfigured(destination, endpoint);
-        return isKept ? [] : goneKey(destination, endpoint);
-      }),
-    );
+    return [...this.#gone].flatMap(([key, { destination, endpoint, atMs }]) => {
+      const isKept = nowMs - atMs <= GONE_KEPT_MS || isConfigured(destination, endpoint);
+      return isKept ? [] : key;
+    });
   }
 
   /** The destinations with a pause, an early release or an endpoint that is gone. */
   destinations(): ReadonlySet<DestinationId> {
-    return new Set([...this.#pauses.keys(), ...this.#earlyReleases.keys(), ...this.#gone.keys()]);
+    const gone = [...this.#gone.values()].map(({ destination }) => destination);
+    return new Set([...this.#pauses.keys(), ...this.#earlyReleases.keys(), ...gone]);
   }
 
   /** The processes that count as running. */

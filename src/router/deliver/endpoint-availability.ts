@@ -134,12 +134,8 @@ export class EndpointGates implements Gates {
     return { reason, untilMs };
   }
 
-  isCut(endpoint: EndpointKey, nowMs: number): boolean {
-    return this.#find(endpoint)?.proxy.isClosed(nowMs) ?? false;
-  }
-
-  isGone(endpoint: EndpointKey, nowMs: number): boolean {
-    return (this.#find(endpoint)?.goneSinceMs(nowMs) ?? null) !== null;
+  stopOf(endpoint: EndpointKey, nowMs: number): Stop["reason"] | null {
+    return this.#find(endpoint)?.stopped(nowMs)?.reason ?? null;
   }
 
   onHoldUntilMs(endpoint: EndpointKey, nowMs: number): number {
@@ -163,9 +159,9 @@ export class EndpointGates implements Gates {
     for (const { key } of endpoints) {
       const isOnHold = this.onHoldUntilMs(key, nowMs) > nowMs;
       const isOpen = this.openUntilMs(key, nowMs) > nowMs;
-      const isGone = this.isGone(key, nowMs);
-      const isCut = this.isCut(key, nowMs);
-      bits = bits * 16 + (isCut ? 8 : 0) + (isGone ? 4 : 0) + (isOnHold ? 2 : 0) + (isOpen ? 1 : 0);
+      const stop = this.stopOf(key, nowMs);
+      const stopBits = stop === null ? 0 : stop === "gone" ? 4 : 8;
+      bits = bits * 16 + stopBits + (isOnHold ? 2 : 0) + (isOpen ? 1 : 0);
     }
     return bits;
   }
@@ -207,7 +203,7 @@ export class EndpointGates implements Gates {
 
   /** True if a retry may be sent to the endpoint now, even as a probe of an open circuit. */
   mayRetry(endpoint: EndpointKey, nowMs: number): boolean {
-    if (this.mustWait(endpoint) || this.isCut(endpoint, nowMs)) return false;
+    if (this.mustWait(endpoint) || this.stopOf(endpoint, nowMs) === "proxy") return false;
     return this.onHoldUntilMs(endpoint, nowMs) <= nowMs;
   }
 

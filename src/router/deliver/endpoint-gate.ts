@@ -21,6 +21,7 @@ import { ProxyGate } from "./proxy-gate.ts";
 
 /** How long an endpoint is gone for this process alone, before the record about it has been read. */
 const GONE_ALONE_MS = 60_000;
+const FOREVER = Number.POSITIVE_INFINITY;
 
 /**
  * A hold of the destination. A probe in progress does not end it. `untilMs` is null if an operator has to end the hold.
@@ -48,10 +49,11 @@ export class EndpointGate {
    * that the previous response requested has not ended.
    */
   #askedSinceMs = 0;
-  /** When the endpoint responded 410, according to the topic of operator actions; null if it did not. */
-  #goneSinceMs: number | null = null;
-  /** When this process got a response of 410 that is not in the topic yet. */
-  #goneAloneAtMs = Number.NEGATIVE_INFINITY;
+  /**
+   * When the endpoint responded 410, and until when it is gone: forever once the topic of operator actions says so. Null
+   * if it did not respond 410.
+   */
+  #gone: { readonly sinceMs: number; readonly untilMs: number } | null = null;
 
   constructor(key: EndpointKey, breaker: CircuitBreaker, retryWindowMs: number) {
     this.key = key;
@@ -72,32 +74,29 @@ export class EndpointGate {
 
   /** The endpoint responded 410. Returns false if it is gone already: other requests had been in progress. */
   respondedGone(nowMs: number): boolean {
-    if (this.goneSinceMs(nowMs) !== null) return false;
-    this.#goneAloneAtMs = nowMs;
+    if (this.#goneAt(nowMs) !== null) return false;
+    this.#gone = { sinceMs: nowMs, untilMs: nowMs + GONE_ALONE_MS };
     return true;
   }
 
   /** @param goneSinceMs when the endpoint responded 410, according to the topic; null if there is no record. */
   setGone(goneSinceMs: number | null): void {
-    this.#goneSinceMs = goneSinceMs;
-    if (goneSinceMs !== null) this.#goneAloneAtMs = Number.NEGATIVE_INFINITY;
+    if (goneSinceMs !== null) this.#gone = { sinceMs: goneSinceMs, untilMs: FOREVER };
+    else if (this.#gone?.untilMs === FOREVER) this.#gone = null;
   }
 
-  /** When the endpoint responded 410; null if it is not gone. */
-  goneSinceMs(nowMs: number): number | null {
-    if (this.#goneSinceMs !== null) return this.#goneSinceMs;
-    return isWithin(this.#goneAloneAtMs, GONE_ALONE_MS, nowMs) ? this.#goneAloneAtMs : null;
+  #goneAt(nowMs: number) {
+    const gone = this.#gone;
+    const isAlone = gone !== null && gone.untilMs !== FOREVER;
+    return isAlone && !isWithin(gone.sinceMs, GONE_ALONE_MS, nowMs) ? null : gone;
   }
 
   /** Why no request may start, even if it would be a retry; null if one may start. */
   stopped(nowMs: number): Stop | null {
-    if (this.goneSinceMs(nowMs) === null) {
-      const untilMs = this.proxy.closedUntilMs(nowMs);
-      return untilMs > nowMs ? { reason: "proxy", untilMs } : null;
-    }
-    const isAlone = this.#goneSinceMs === null;
-    const untilMs = isAlone ? this.#goneAloneAtMs + GONE_ALONE_MS : Number.POSITIVE_INFINITY;
-    return { reason: "gone", untilMs };
+    const gone = this.#goneAt(nowMs);
+    if (gone !== null) return { reason: "gone", untilMs: gone.untilMs };
+    const untilMs = this.proxy.closedUntilMs(nowMs);
+    return untilMs > nowMs ? { reason: "proxy", untilMs } : null;
   }
 
   /** Before this time, nothing may be taken from the queue for the endpoint. */
@@ -111,8 +110,8 @@ export class EndpointGate {
 
   /** Why the endpoint is unavailable; null if it is available. A destination with only this endpoint is on hold. */
   unavailability(nowMs: number): DestinationHold | null {
-    const goneSinceMs = this.goneSinceMs(nowMs);
-    if (goneSinceMs !== null) return { reason: "gone", sinceMs: goneSinceMs, untilMs: null };
+    const gone = this.#goneAt(nowMs);
+    if (gone !== null) return { reason: "gone", sinceMs: gone.sinceMs, untilMs: null };
     const failure = this.proxy.failure(nowMs);
     if (failure !== null) {
       return { ...failure, reason: "proxy", untilMs: Math.max(failure.untilMs, nowMs) };

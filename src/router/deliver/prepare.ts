@@ -112,15 +112,15 @@ export interface Gates {
   openUntilMs(endpoint: EndpointKey, nowMs: number): number;
   /** True if the circuit is open, half-open or recovering. */
   isFailing(endpoint: EndpointKey): boolean;
-  /** True if the endpoint responded 410. */
-  isGone(endpoint: EndpointKey, nowMs: number): boolean;
-  /** True if the proxy in front of the endpoint fails, so that it gets at most a probe. */
-  isCut(endpoint: EndpointKey, nowMs: number): boolean;
+  /** Why no request to the endpoint may start, even if it would be a retry; null if one may start. */
+  stopOf(endpoint: EndpointKey, nowMs: number): Stop["reason"] | null;
   /** Why no request to any endpoint may start; null if one may start. */
   stopped(nowMs: number): Stop | null;
 }
 
-/** The reason for which no request may start, such as a missing token. */
+/**
+ * The reason for which no request may start: a token is missing, the proxy fails, or the endpoint is gone.
+ */
 export interface Stop {
   readonly reason: SenderHold["reason"] | "proxy" | "gone";
   /** When a request may start if nothing else happens; infinite if something has to happen first. */
@@ -132,8 +132,7 @@ export const OPEN_GATES: Gates = {
   onHoldUntilMs: () => 0,
   openUntilMs: () => 0,
   isFailing: () => false,
-  isGone: () => false,
-  isCut: () => false,
+  stopOf: () => null,
   stopped: () => null,
 };
 
@@ -198,7 +197,7 @@ function plan(
   if (holdCause(destination) !== null || gates.stopped(nowMs) !== null) {
     return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
   }
-  if (open.every(({ key }) => gates.isGone(key, nowMs))) return noneLeft(stored);
+  if (open.every(({ key }) => gates.stopOf(key, nowMs) === "gone")) return noneLeft(stored);
   const isLast = nowMs > lastAfterMs(policy, endAtMs);
   const { notBeforeMs } = stored;
   if (notBeforeMs !== null && notBeforeMs > nowMs && !isLast) {
@@ -215,15 +214,14 @@ function plan(
     otherwise: null,
   };
   for (const endpoint of open) {
-    if (gates.isGone(endpoint.key, nowMs) || isUnavailable(endpoint, gates, nowMs)) {
+    if (isUnavailable(endpoint, gates, nowMs))
       return planWithout(stored, whole, policy, nowMs, gates, turn);
-    }
   }
   return whole;
 }
 
 function isUnavailable({ key }: Endpoint, gates: Gates, nowMs: number): boolean {
-  if (gates.isCut(key, nowMs)) return true;
+  if (gates.stopOf(key, nowMs) !== null) return true;
   return gates.onHoldUntilMs(key, nowMs) > nowMs || gates.openUntilMs(key, nowMs) > nowMs;
 }
 
@@ -237,7 +235,7 @@ function planWithout(
   turn: Turn,
 ): Plan | Output | Wait {
   const { untilMs: endAtMs } = whole;
-  const isGone = ({ key }: Endpoint) => gates.isGone(key, nowMs);
+  const isGone = ({ key }: Endpoint) => gates.stopOf(key, nowMs) === "gone";
   const open = whole.endpoints.filter((each) => !isGone(each));
   const attempt = (endpoints: readonly Endpoint[], otherwise: Output | null = null): Plan => {
     const others = whole.endpoints.filter((each) => !endpoints.includes(each));
@@ -250,7 +248,8 @@ function planWithout(
   const isShare = stored.endpoint !== null || stored.accepted.length > 0;
   const mayTry = turn === "retry" && (stored.attempt > 0 || !isShare);
   const isTried = ({ key }: Endpoint) =>
-    !gates.isCut(key, nowMs) && (nowMs > lastMs || gates.onHoldUntilMs(key, nowMs) <= nowMs);
+    gates.stopOf(key, nowMs) === null &&
+    (nowMs > lastMs || gates.onHoldUntilMs(key, nowMs) <= nowMs);
   const tried = mayTry ? open.filter(isTried) : [];
   const share = delayOfShare(policy, stored.retryCount, nowMs, endAtMs);
   const postponed = scheduleRetry(stored, share, null, nowMs);
@@ -258,9 +257,9 @@ function planWithout(
   if (isShare || turn === "queue") return postponed;
   const [first] = open;
   assert(first !== undefined);
-  const uncut = open.find(({ key }) => !gates.isCut(key, nowMs));
-  if (uncut === undefined) return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
-  return { kind: "wait", endpoint: uncut.key, untilMs: lastMs };
+  const reached = open.find(({ key }) => gates.stopOf(key, nowMs) === null);
+  if (reached === undefined) return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
+  return { kind: "wait", endpoint: reached.key, untilMs: lastMs };
 }
 
 function othersRemoved(delivery: Delivery): Output {
@@ -282,7 +281,7 @@ function waitedFor(
   if (still !== null) return still;
   if (endpoints.some(({ key }) => gates.onHoldUntilMs(key, nowMs) > nowMs)) return "retry-after";
   if (endpoints.some(({ key }) => gates.isFailing(key))) return "circuit-open";
-  return endpoints.some(({ key }) => gates.isCut(key, nowMs)) ? "proxy" : "late";
+  return endpoints.some(({ key }) => gates.stopOf(key, nowMs) === "proxy") ? "proxy" : "late";
 }
 
 /** The delivery in terms of the current configuration. @param only the only endpoint to request; null if there is none. */

@@ -56,10 +56,6 @@ export class ProxyGate {
   /** The number of requests in progress. */
   #inProgress = 0;
 
-  isClosed(nowMs: number): boolean {
-    return this.closedUntilMs(nowMs) > nowMs;
-  }
-
   /** Before this time, no request may start. Infinite while a request has to end first, and 0 if one may start now. */
   closedUntilMs(nowMs: number): number {
     if (this.#failure === null) return 0;

@@ -238,7 +238,7 @@ test("an endpoint that responds 410 gets no requests, and the others do", () => 
   inProgress();
   expect(reported).toEqual([[KEY, NOW_MS]]);
   expect(made.admit(KEY, NOW_MS, "queue")).toBeNull();
-  expect([made.isGone(KEY, NOW_MS), made.isGone(OTHER, NOW_MS)]).toEqual([true, false]);
+  expect([made.stopOf(KEY, NOW_MS), made.stopOf(OTHER, NOW_MS)]).toEqual(["gone", null]);
   expect([made.stopped(NOW_MS), made.hold(NOW_MS)]).toEqual([null, null]);
   expect(made.queue(NOW_MS)).toEqual({ kind: "goes" });
   const unavailable = { reason: "gone", sinceMs: NOW_MS, untilMs: null };
@@ -281,7 +281,7 @@ test("the topic decides: a record that is removed lets requests start, and one t
   made.update([KEY, OTHER], 4, new Map([[KEY, NOW_MS]]));
   expect(reported).toEqual([[KEY, NOW_MS]]);
   made.update([KEY, OTHER], 4);
-  expect(made.isGone(KEY, NOW_MS)).toBe(false);
+  expect(made.stopOf(KEY, NOW_MS)).toBe(null);
 });
 
 test("another URL gets requests, and the URL that was replaced is still gone when it is back", () => {
@@ -301,7 +301,7 @@ test("if the record cannot be written, this process asks again after a minute", 
   // Settings that change meanwhile end nothing.
   made.update([KEY, OTHER], 4);
   expect(made.stopped(NOW_MS + 10)?.untilMs).toBe(NOW_MS + MINUTE_MS);
-  expect(made.isGone(KEY, NOW_MS + MINUTE_MS - 1)).toBe(true);
+  expect(made.stopOf(KEY, NOW_MS + MINUTE_MS - 1)).toBe("gone");
   responds(KEY, GONE, NOW_MS + MINUTE_MS)();
   expect(reported.map(([, atMs]) => atMs - NOW_MS)).toEqual([0, 10, MINUTE_MS]);
 });

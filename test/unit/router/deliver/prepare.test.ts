@@ -64,7 +64,7 @@ const asked = (...keys: readonly EndpointKey[]): Partial<Gates> => ({
   onHoldUntilMs: (key) => (keys.includes(key) ? NOW_MS + 2 * HOUR_MS : 0),
 });
 const gone = (...keys: readonly EndpointKey[]): Partial<Gates> => ({
-  isGone: (key) => keys.includes(key),
+  stopOf: (key) => (keys.includes(key) ? "gone" : null),
   stopped: () =>
     keys.length === URLS.length ? { reason: "gone", untilMs: Number.POSITIVE_INFINITY } : null,
 });
@@ -281,7 +281,7 @@ test("an endpoint is gone and the other one unavailable: as if there was only th
 });
 
 test("an endpoint is gone, and the proxy of the other one fails: the delivery waits for the other one", () => {
-  const gates = { ...gone(A), isCut: (key: EndpointKey) => key === B };
+  const gates: Partial<Gates> = { stopOf: (key) => (key === A ? "gone" : "proxy") };
   const wait = { kind: "wait", endpoint: B, untilMs: NOW_MS + HOUR_MS };
   expect(prepared(leftOf(HOUR_MS), { turn: "retry", gates })).toEqual(wait);
 });
