@@ -13,6 +13,7 @@
 
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { isDeepStrictEqual } from "node:util";
 import { Client } from "undici";
 
 import { withoutBrackets } from "../../domain/addresses.ts";
@@ -155,10 +156,10 @@ function parse(endpoint: Endpoint) {
 /**
  * The connections of a destination, by origin.
  *
- *   when the settings change         connections to an origin
- *   its TLS files are the same, and  stay
- *   a URL on the origin is used
- *   otherwise                        are closed: unused ones immediately, others after their response
+ *   when the settings change                     connections to an origin
+ *   its TLS files and its proxy are the same,    stay
+ *   and a URL on the origin is used
+ *   otherwise                                    are closed: unused ones immediately, others after their response
  */
 export class Origins {
   #options: SocketOptions;
@@ -180,10 +181,9 @@ export class Origins {
     return { origin, path };
   }
 
-  /** @param options must be the same object unless an option of the sockets has changed. */
   update(endpoints: readonly Endpoint[], options: SocketOptions): void {
     const names = new Set(endpoints.map((endpoint) => parse(endpoint).origin));
-    const isSame = options === this.#options;
+    const isSame = isDeepStrictEqual(options, this.#options);
     this.#options = options;
     const isUsed = ({ name }: Origin) => isSame && names.has(name);
     const unused = this.#origins.filter((origin) => !isUsed(origin));

@@ -29,21 +29,23 @@ export function secureContext({ ca, cert, key }: TlsFiles): SecureContext {
 }
 
 /**
- * Creates one context for all users of the same files, at the first call. When the last user is dropped, so is the
- * context, because files change while the program runs.
+ * Returns the same function for the same files. It creates one context, at the first call. When the last user of the
+ * function is dropped, so is the context, because files change while the program runs.
  */
 export function sharedContexts(): (files: TlsFiles) => () => SecureContext {
-  const made = new Map<string, WeakRef<SecureContext>>();
+  const made = new Map<string, WeakRef<() => SecureContext>>();
   return (files) => {
     const id = createHash("sha256").update(JSON.stringify(files)).digest("base64");
-    let own: SecureContext | undefined;
-    return () => {
-      if (own !== undefined) return own;
-      for (const [key, reference] of made) if (reference.deref() === undefined) made.delete(key);
-      own = made.get(id)?.deref() ?? secureContext(files);
-      made.set(id, new WeakRef(own));
+    const known = made.get(id)?.deref();
+    if (known !== undefined) return known;
+    for (const [key, reference] of made) if (reference.deref() === undefined) made.delete(key);
+    let own: SecureContext | null = null;
+    const context = () => {
+      own ??= secureContext(files);
       return own;
     };
+    made.set(id, new WeakRef(context));
+    return context;
   };
 }
 

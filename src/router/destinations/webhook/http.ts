@@ -32,7 +32,6 @@
 
 import { isIP } from "node:net";
 import { type Dispatcher, errors } from "undici";
-import type { SocketOptions } from "../../../base/http/connect.ts";
 import {
   createDeadlines,
   type Deadline,
@@ -81,7 +80,7 @@ export function createHttp(
   const ways = new Ways(options, resolve);
   return {
     update: (egress) => ways.update(egress),
-    open: (destination) => new Connections(destination, ways.options(), deadlines),
+    open: (destination) => new Connections(destination, ways, deadlines),
   };
 }
 
@@ -89,18 +88,14 @@ type Done = (result: RequestResult) => void;
 
 /** The connections of one destination. */
 class Connections implements HttpConnections {
-  readonly #optionsOf: (destination: Connected) => SocketOptions;
+  readonly #ways: Ways;
   readonly #deadlines: Deadlines;
   readonly #origins: Origins;
 
-  constructor(
-    destination: Connected,
-    optionsOf: (destination: Connected) => SocketOptions,
-    deadlines: Deadlines,
-  ) {
-    this.#optionsOf = optionsOf;
+  constructor(destination: Connected, ways: Ways, deadlines: Deadlines) {
+    this.#ways = ways;
     this.#deadlines = deadlines;
-    this.#origins = new Origins(optionsOf(destination));
+    this.#origins = new Origins(ways.optionsOf(destination));
   }
 
   send(endpoint: WebhookEndpoint, request: WebhookRequest, done: Done, phases?: Phases): void {
@@ -108,7 +103,7 @@ class Connections implements HttpConnections {
   }
 
   update(changed: Connected): void {
-    this.#origins.update(changed.endpoints, this.#optionsOf(changed));
+    this.#origins.update(changed.endpoints, this.#ways.optionsOf(changed));
   }
 
   close(): Promise<void> {

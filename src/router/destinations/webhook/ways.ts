@@ -7,8 +7,8 @@
  *   no `proxy`               go through `delivery.proxy`, if it is set
  *   `proxy`                  go through that proxy; with `none`, directly
  *
- * Proxies are verified with the public roots and `delivery.proxyCa`. Connections are closed when a destination's options
- * are another object (`kept-connection.ts`), so the same settings result in the same object.
+ * Proxies are verified with the public roots and `delivery.proxyCa`. The same settings result in equal options, so that
+ * connections stay open (`kept-connection.ts`).
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -48,7 +48,7 @@ export class Ways {
       addressPatienceMs: Math.max(1, Math.round(timeoutMs * ADDRESS_PATIENCE)),
     };
     this.#egress = egress;
-    this.#shared = this.#optionsOf({ tls: null, proxy: null });
+    this.#shared = this.#make({ tls: null, proxy: null });
   }
 
   /** Returns true if the settings have changed. */
@@ -56,22 +56,15 @@ export class Ways {
     const before = this.#egress;
     this.#egress = { ca, proxy, proxyCa };
     if (isDeepStrictEqual(this.#egress, before)) return false;
-    this.#shared = this.#optionsOf({ tls: null, proxy: null });
+    this.#shared = this.#make({ tls: null, proxy: null });
     return true;
   }
 
-  /** The options of one destination, by its settings. Most destinations have none, and share theirs. */
-  options(): (destination: Connected) => SocketOptions {
-    let last: { readonly named: string; readonly options: SocketOptions } | null = null;
-    return ({ tls, proxy }) => {
-      if (tls === null && proxy === null) return this.#shared;
-      const named = JSON.stringify([this.#egress, tls, proxy]);
-      if (last?.named !== named) last = { named, options: this.#optionsOf({ tls, proxy }) };
-      return last.options;
-    };
+  optionsOf({ tls, proxy }: Connected): SocketOptions {
+    return tls === null && proxy === null ? this.#shared : this.#make({ tls, proxy });
   }
 
-  #optionsOf({ tls, ...own }: Omit<Connected, "endpoints">): SocketOptions {
+  #make({ tls, ...own }: Omit<Connected, "endpoints">): SocketOptions {
     const { ca, proxyCa, proxy: common } = this.#egress;
     const { cert, key, ca: ownCa } = tls ?? NO_FILES;
     const both = [ca, ownCa].filter((text) => text !== null).join("\n");
