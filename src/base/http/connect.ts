@@ -90,6 +90,8 @@ export function openSocket(
   const socket = new BoundedStream(tcp, tunnel);
   let report: ((error: Error | null) => void) | null = ready;
   const once = (error: Error | null) => {
+    // With Node's own error about a certificate for another name, undici would connect to an `http` endpoint again and
+    // again if the certificate is the proxy's.
     report?.(error === null ? null : (tunnel?.ended(error) ?? error));
     report = null;
   };

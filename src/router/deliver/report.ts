@@ -200,8 +200,7 @@ export class Report implements PartitionObserver, AttemptObserver, EndpointObser
   circuitChanged(endpoint: EndpointKey, state: CircuitState): void {
     this.#showCircuit(endpoint, state);
     const { log } = this.#deps;
-    const { id: endpointId, name: endpointName } = this.#named(endpoint);
-    const fields = { stage, ...this.#labels, endpointId, endpointName, state };
+    const fields = { ...this.#fieldsOf(endpoint), state };
     if (state === "open") log.warn(fields, "endpoint.circuit-changed");
     else log.info(fields, "endpoint.circuit-changed");
   }
@@ -217,18 +216,20 @@ export class Report implements PartitionObserver, AttemptObserver, EndpointObser
 
   proxyChanged(endpoint: EndpointKey, error: string | null): void {
     const { log } = this.#deps;
-    const { id: endpointId, name: endpointName } = this.#named(endpoint);
-    const fields = { stage, ...this.#labels, endpointId, endpointName };
+    const fields = this.#fieldsOf(endpoint);
     if (error === null) log.info(fields, "endpoint.proxy-works");
     else log.warn({ ...fields, error }, "endpoint.proxy-failed");
   }
 
   gone(endpoint: EndpointKey, nowMs: number): void {
-    const { destination } = this.#labels;
-    const { id, name } = this.#named(endpoint);
-    this.#deps.news?.gone({ destination, id, endpoint, atMs: nowMs });
-    const fields = { stage, destination, endpointId: id, endpointName: name };
-    this.#deps.log.warn(fields, "endpoint.gone");
+    const { id } = this.#named(endpoint);
+    this.#deps.news?.gone({ ...this.#labels, id, endpoint, atMs: nowMs });
+    this.#deps.log.warn(this.#fieldsOf(endpoint), "endpoint.gone");
+  }
+
+  #fieldsOf(endpoint: EndpointKey) {
+    const { id: endpointId, name: endpointName } = this.#named(endpoint);
+    return { stage, ...this.#labels, endpointId, endpointName };
   }
 
   /**

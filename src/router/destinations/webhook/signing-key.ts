@@ -53,25 +53,21 @@ function keyOfBytes(base64: string): KeyObject {
   }
   const [seed, publicKey] = [bytes.subarray(0, SEED_BYTES), bytes.subarray(SEED_BYTES)];
   const key = createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: "der", type: "pkcs8" });
-  if (publicKey.length === 0 || publicKey.equals(publicBytes(key))) return key;
+  if (publicKey.length === 0 || publicKey.equals(bytesOf(createPublicKey(key)))) return key;
   throw new Error("whsk_ followed by a seed and the public key of another seed");
 }
 
-function publicBytes(key: KeyObject): Buffer {
-  return Buffer.from(createPublicKey(key).export({ format: "jwk" }).x ?? "", "base64url");
+function bytesOf(publicKey: KeyObject): Buffer {
+  return Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url");
 }
 
 /** The public key, in each form that a receiver may need. */
 export function publicKeyTexts(text: string): Readonly<Record<"pem" | "whpk" | "jwk", string>> {
-  const key = signingKey(text);
+  const key = createPublicKey(signingKey(text));
   return {
-    pem: createPublicKey(key).export({ format: "pem", type: "spki" }).toString(),
-    whpk: `${PUBLIC_PREFIX}${publicBytes(key).toString("base64")}`,
-    jwk: JSON.stringify({
-      ...createPublicKey(key).export({ format: "jwk" }),
-      alg: "EdDSA",
-      use: "sig",
-    }),
+    pem: key.export({ format: "pem", type: "spki" }).toString(),
+    whpk: `${PUBLIC_PREFIX}${bytesOf(key).toString("base64")}`,
+    jwk: JSON.stringify({ ...key.export({ format: "jwk" }), alg: "EdDSA", use: "sig" }),
   };
 }
 
