@@ -24,8 +24,10 @@
  *                              (domain/delivery.ts, "kept by replay"). Headers of attempts, retries and the retry window are
  *                              removed: a new retry window starts with the next attempt. The place in the queue of a delivery
  *                              that blocks its user is kept (`router/order/facts.ts`): the replayed delivery is the copy for
- *                              which the user waits. That does not depend on the current settings, because a user who was
- *                              blocked stays blocked if they change. A destination without an order ignores the header.
+ *                              which the user waits. That does not depend on the current order, because a user who was blocked
+ *                              stays blocked if it changes. A destination without an order ignores the header. If the
+ *                              destination is a topic destination now, it has no retries and nobody waits: the dead letter
+ *                              blocks nobody.
  *   where it came from         the producer's own
  *
  * Key and value are those of the dead letter, byte for byte. If the dead letter has an endpoint header (`deliver:
@@ -42,8 +44,8 @@ import type { Destination } from "../../domain/destination.ts";
 import { endpointFor, OTHERS_REMOVED, removedText } from "../../domain/endpoint-name.ts";
 import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
+import { factRecord, orderKey, ownPlace, queuePlaceOf } from "../../router/order/facts.ts";
 import { isSuppressed, parseContent } from "../../router/deliver/content.ts";
-import { factRecord, orderKey, PLACE_HEADER, queuePlaceOf } from "../../router/order/facts.ts";
 import type { KnownSuppressions } from "../../router/suppression/known-suppressions.ts";
 import type { DeadLetter } from "./dead-letter-record.ts";
 
@@ -68,7 +70,6 @@ const KEPT: ReadonlySet<string> = new Set([
   DELIVERY_HEADER.userHash,
   DELIVERY_HEADER.endpoint,
   DELIVERY_HEADER.accepted,
-  PLACE_HEADER,
 ]);
 
 export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): ReplayedRecord {
@@ -77,8 +78,7 @@ export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay
   if (reason === "rule-failed") return refused("replay its call with `switchyard replay`");
   if (record.value === null) return refused("it has no value");
   const isDelivery = stage === "deliver" || stage === "delay" || reason === "unknown-destination";
-  const blocksUser = isDelivery && queuePlaceOf(record) !== null;
-  if (!blocksUser && isOfSuppressed(deadLetter, targets))
+  if (!(isDelivery && blocksUser(deadLetter, targets)) && isOfSuppressed(deadLetter, targets))
     return { kind: "skipped", why: "its user is suppressed" };
   if (isDelivery) return toDestination(deadLetter, targets);
   const { calls, audienceSyncs, deletionRequests } = targets.topics;
@@ -91,6 +91,11 @@ export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay
     );
   }
   return write(deadLetter, topic, foreignHeaders(record));
+}
+
+function blocksUser({ destination: id, record }: DeadLetter, { destinations }: ReplayTargets) {
+  const isAttempted = destinations.some((each) => each.id === id && each.isAttempted);
+  return isAttempted && queuePlaceOf(record) !== null;
 }
 
 /** Null if nobody waits for the dead letter. */
@@ -197,10 +202,8 @@ export class Tally {
   }
 }
 
-function toDestination(
-  deadLetter: DeadLetter,
-  { topics, destinations }: ReplayTargets,
-): ReplayedRecord {
+function toDestination(deadLetter: DeadLetter, targets: ReplayTargets): ReplayedRecord {
+  const { topics, destinations } = targets;
   const { destination: id, endpoint, record } = deadLetter;
   if (id === null) return refused("its headers do not name a destination");
   const destination = destinations.find((configured) => configured.id === id);
@@ -216,12 +219,14 @@ function toDestination(
   const kept = new Map<string, RecordHeader>();
   for (const header of record.headers) if (KEPT.has(header[0])) kept.set(header[0], header);
   const name = DELIVERY_HEADER.destination;
+  const isBlocking = blocksUser(deadLetter, targets);
   const headers: RecordHeaders = [
     [name, Buffer.from(id)],
     ...kept.values(),
+    ...(isBlocking ? ownPlace(record) : []),
     ...foreignHeaders(record),
   ];
-  const topic = queuePlaceOf(record) === null ? topics.deliveries : topics.retries;
+  const topic = isBlocking ? topics.retries : topics.deliveries;
   return write(deadLetter, topic(destination.id), headers);
 }
 

@@ -124,6 +124,49 @@ test("a delivery that blocks its user keeps its place in the queue, and does not
   expect(decided.outgoing.topic).toBe("sw.retries.crm");
 });
 
+function decideBlocking(changed: Parameters<typeof webhookDestination>[0] | "topic" | "removed") {
+  const topic = { id: crm.id, name: "CRM", kind: "topic", isAttempted: false } as never;
+  const now = typeof changed === "string" ? topic : webhookDestination(changed);
+  const destinations = changed === "removed" ? [] : [now];
+  const outgoing = deadLetterRecord({}, { ...blocking, value: OF_U1 });
+  const record = { ...outgoing, partition: 0, offset: 3, timestampMs: 5 };
+  return (suppressions = suppressing()) =>
+    replayOf(readDeadLetter(record, topics), { topics, destinations, suppressions });
+}
+
+test.each([
+  ["is strict", { order: "strict" }],
+  ["is loose now", { order: "loose" }],
+  ["is disabled now", { enabled: false, order: "strict" }],
+] as const)("if its destination %s, it is written to its retry topic, with its place", (_, now) => {
+  const decided = decideBlocking(now)();
+  if (decided.kind !== "replay") throw new Error(decided.why);
+  expect(decided.outgoing.topic).toBe("sw.retries.crm");
+  expect(headerTexts(decided.outgoing)).toMatchObject({ "switchyard-queue-place": "q:2/41" });
+  expect(decideBlocking(now)(suppressing("u1")).kind).toBe("replay");
+});
+
+test("if others read its destination's queue now, it is written there, without its place", () => {
+  const decide = decideBlocking("topic");
+  const decided = decide();
+  if (decided.kind !== "replay") throw new Error(decided.why);
+  expect(decided.outgoing.topic).toBe("sw.deliveries.crm");
+  expect(headerTexts(decided.outgoing)).not.toHaveProperty("switchyard-queue-place");
+});
+
+test("if its destination does not exist any more, it is rejected", () => {
+  const why = "the destination crm is not configured";
+  expect(decideBlocking("removed")()).toEqual({ kind: "refused", why });
+});
+
+test.each(["topic", "removed"] as const)(
+  "if its destination is %s now, nobody waits for it, and that of a suppressed user is skipped",
+  (now) => {
+    const why = "its user is suppressed";
+    expect(decideBlocking(now)(suppressing("u1"))).toEqual({ kind: "skipped", why });
+  },
+);
+
 function cancel(spec: DeadLetterSpec) {
   const record = { ...deadLetterRecord({}, spec), partition: 0, offset: 3, timestampMs: 5 };
   return cancellationOf(readDeadLetter(record, topics), topics);
