@@ -108,7 +108,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
     groups: ["operatorEvents"],
   },
   delay: {
-    reads: ["order", "operatorActions", "operatorEvents"],
+    reads: ["operatorActions", "operatorEvents", "suppressions"],
     writes: [
       "deliveries",
       "retries",

@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parseContent } from "../../src/router/deliver/content.ts";
 import { payload } from "../../src/router/destinations/webhook/payload.ts";
+import { parseContent } from "../../src/router/stage/content.ts";
 import { recordValue } from "../support/build/record-value.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
 

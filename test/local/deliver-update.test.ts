@@ -3,10 +3,10 @@
 
 import { expect, test } from "vitest";
 import { parseNetwork } from "../../src/domain/addresses.ts";
-import { parseContent } from "../../src/router/deliver/content.ts";
 import { createHttp } from "../../src/router/destinations/webhook/http.ts";
 import { requestTo, sharedRequest } from "../../src/router/destinations/webhook/request.ts";
 import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
+import { parseContent } from "../../src/router/stage/content.ts";
 import { issue } from "../support/build/certificates.ts";
 import { NO_EGRESS } from "../support/build/lists.ts";
 import { recordValue } from "../support/build/record-value.ts";

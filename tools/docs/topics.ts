@@ -66,9 +66,9 @@ const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
   attempts: "operators",
   operatorEvents: "deliver, delay, audience, operators",
   operatorActions: "route, deletion, deliver, delay",
-  suppressions: "ingest, route, audience, deliver, commands",
+  suppressions: "ingest, route, audience, deliver, delay, commands",
   ledger: "`audit`",
-  order: "deliver, delay",
+  order: "deliver, commands, console",
 };
 
 function notesOf(kind: TopicKind) {

@@ -70,8 +70,9 @@ export const PROCESS_METRICS = {
     type: "counter",
     labels: ["stage", "destination"],
     help:
-      "Calls that ingest did not write, deliveries that route did not write and deliver did not attempt, and users " +
-      "whom audience skipped in syncs, because the user is suppressed. The destination is empty for ingest and audience.",
+      "Calls that ingest did not write, deliveries that route did not write, that deliver did not attempt or that delay " +
+      "did not dead-letter, and users whom audience skipped in syncs, because the user is suppressed. The destination " +
+      "is empty for ingest and audience.",
     inStatus: true,
     isSparse: true,
   },

@@ -45,7 +45,7 @@ import { endpointFor, OTHERS_REMOVED, removedText } from "../../domain/endpoint-
 import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import { factRecord, orderKey, ownPlace, queuePlaceOf } from "../../router/order/facts.ts";
-import { isSuppressed, parseContent } from "../../router/deliver/content.ts";
+import { isSuppressed, parseContent } from "../../router/stage/content.ts";
 import type { KnownSuppressions } from "../../router/suppression/known-suppressions.ts";
 import type { DeadLetter } from "./dead-letter-record.ts";
 

@@ -2,10 +2,10 @@
  * Follows the suppressions while the program runs, if any of its stages needs them. The caller stops this before Kafka is
  * closed.
  *
- *   stage                       starts
- *   deletion, delay, console    immediately: it sends nothing for a user that another stage would not check
- *   ingest, audience, deliver   when the topic has been read
- *   route                       when, in addition, a key for user hashes is known
+ *   stage                              starts
+ *   deletion, console                  immediately: it sends nothing for a user that another stage would not check
+ *   ingest, audience, deliver, delay   when the topic has been read
+ *   route                              when, in addition, a key for user hashes is known
  */
 
 import { randomBytes } from "node:crypto";
@@ -20,8 +20,8 @@ import type { Health } from "./health.ts";
 
 /** What has to be known before a stage starts. */
 const AWAITED: Readonly<Record<StageName, "nothing" | "read" | "hasKey">> = {
-  ...({ deletion: "nothing", delay: "nothing", console: "nothing" } as const),
-  ...({ ingest: "read", audience: "read", deliver: "read" } as const),
+  ...({ deletion: "nothing", console: "nothing" } as const),
+  ...({ ingest: "read", audience: "read", deliver: "read", delay: "read" } as const),
   route: "hasKey",
 };
 

@@ -12,6 +12,8 @@
  *   due, but never attempted                         to its destination's queue
  *   due, and it has a place in the queue             to its destination's retry topic: in the queue, it would wait for those
  *                                                    that wait for it
+ *   would be dead-lettered, or is canceled, and its  suppressed: it is processed, and nothing is written (`stage.ts`)
+ *   user is suppressed
  *
  * The due-at header of a record contains the time at which the record was scheduled, plus the delay. If this time
  * were too late, the record would block all later records, so it is limited:
@@ -67,7 +69,8 @@ export type Verdict =
       readonly kind: "dead-letter";
       readonly reason: "invalid-call" | "unknown-destination" | "cancelled";
       readonly error: string;
-    };
+    }
+  | { readonly kind: "suppressed" };
 
 /** Shows which topics exist, from a list. An old list does not prove that a topic is missing. */
 export interface Places {

@@ -6,7 +6,7 @@
  *   taken, but already released early        processed when it has been written to its topic
  *   taken                                    queued
  *   due                                      sent, and processed when that is acknowledged
- *   due, and was canceled                    sent as a dead letter
+ *   due, and was canceled                    sent as a dead letter, unless its user is suppressed
  *   due, and released by another owner       processed
  *   released early                           removed from the queue and sent (`early-release.ts`)
  */

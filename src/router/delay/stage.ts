@@ -10,15 +10,17 @@
  *   3  rejected records become dead letters;    the same; rerouted records may then exist twice
  *      those for an unwritable topic are
  *      rerouted
- *   4  for dead letters whose users wait for    the same
- *      them, facts `settled` are written
+ *   4  for dead letters and suppressed          the same
+ *      deliveries whose users wait for them,
+ *      facts `settled` are written
  *   5  all writes are acknowledged, and the     the same, until the consumer commits
  *      records are processed
  *   6  the consumer commits, periodically       nothing is repeated
  *
  * A drain waits for the sends in progress. All other records stay in their topic. Early releases take records out of
  * order, before they are due (`early-release.ts`). If a record was canceled, it becomes a dead letter in step 2 when
- * it is due.
+ * it is due. Nothing becomes a dead letter whose user is suppressed; a record whose value has a schema waits in step 2
+ * until the registry has shown the schema.
  *
  * In addition, all waiting records are counted (`scan.ts`, `report.ts`). The counts do not affect anything else.
  */
@@ -42,7 +44,9 @@ import type { Consumer } from "../../kafka/port.ts";
 import { NO_OPERATOR_ACTIONS } from "../control/operator-action-state.ts";
 import type { Outcome } from "../ledger/tallies.ts";
 import { factRecord, orderKey, queuePlaceOf, withoutPlace } from "../order/facts.ts";
+import { withItsSchema } from "../stage/await-schemas.ts";
 import { type StageConsumer, startConsuming } from "../stage/consuming-stage.ts";
+import { suppressedDelivery } from "../stage/content.ts";
 import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
 import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import { type Due, readWaiting } from "./due.ts";
@@ -193,8 +197,10 @@ function createWriter(
     const place = { topic, partition, offset };
     log.warn({ ...names, reason, error, ...place, omittedLines }, "delivery.dead-lettered");
   };
-  return async (due: readonly Due[]): Promise<readonly Outcome[]> => {
-    recordsIn.inc(due.length);
+  return async (found: readonly Due[]): Promise<readonly Outcome[]> => {
+    recordsIn.inc(found.length);
+    const isSure = (deps.suppressions?.size ?? 0) === 0;
+    const due = isSure ? found : await withoutSuppressed(deps, found);
     const traced = traces();
     const { returned, deadLettered } = outgoingOf(due, traced.begin);
     const { refused, deadLetters, instead } = await writer.write(returned, deadLettered);
@@ -213,15 +219,31 @@ function createWriter(
     );
     const outcomes = due.map(({ waiting, verdict }): Outcome => {
       if (verdict.kind === "dead-letter") return `dead:${verdict.reason}`;
+      if (verdict.kind === "suppressed") return "suppressed";
       const other = became.get(waiting.record);
       return other ?? (isRetryTopic(verdict.topic, topics) ? "returned" : "queued");
     });
-    if (deadLetters.length > 0) {
-      const dead = due.filter((_, at) => outcomes[at]?.startsWith("dead:"));
-      await settle(deps, topics, dead);
-    }
+    const isEnded = (outcome = "") => outcome.startsWith("dead:") || outcome === "suppressed";
+    const ended = due.filter((_, at) => isEnded(outcomes[at]));
+    if (ended.length > 0) await settle(deps, topics, ended);
     return outcomes;
   };
+}
+
+/** Decides again about records that would become dead letters, because their users may be suppressed. */
+function withoutSuppressed(
+  { suppressions, schemas, metrics }: Pick<StageDeps, "suppressions" | "schemas" | "metrics">,
+  due: readonly Due[],
+): Promise<readonly Due[]> {
+  const decided = due.map(async (each): Promise<Due> => {
+    const { waiting, verdict } = each;
+    if (waiting.kind === "invalid" || verdict.kind !== "dead-letter") return each;
+    const record = await withItsSchema(schemas, waiting.record, NEVER);
+    if (suppressedDelivery(record, suppressions) === null) return each;
+    metrics.suppressed.bind({ stage: "delay", destination: waiting.destination }).inc();
+    return { waiting, verdict: { kind: "suppressed" } };
+  });
+  return Promise.all(decided);
 }
 
 /**
@@ -231,9 +253,9 @@ function createWriter(
 async function settle(
   { producer, clock }: Pick<StageDeps, "producer" | "clock">,
   { order }: TopicNames,
-  dead: readonly Due[],
+  ended: readonly Due[],
 ): Promise<void> {
-  let records = dead.flatMap(({ waiting }) => {
+  let records = ended.flatMap(({ waiting }) => {
     const place = queuePlaceOf(waiting.record);
     const key = orderKey(waiting.record);
     if (waiting.kind === "invalid" || place === null || key === null) return [];
@@ -292,6 +314,8 @@ function startCounting(
  *   it is due                            is written unchanged, with its headers, to its destination's topic
  *   ... and its trace is sampled         is written in the same way, but with the trace context of the delay
  *   it must be dead-lettered             becomes a dead letter with all its headers
+ *   it must be dead-lettered, but its    none
+ *   user is suppressed
  *   it is too large for that topic       becomes a dead letter with the reason too-large
  *   the dead letter is too large         is reduced to the part that fits (`domain/cut.ts`)
  */
@@ -316,7 +340,7 @@ export function outgoingOf(
     if (verdict.kind === "return") {
       const { dueAtMs, topic } = verdict;
       returned.push({ record, dueAtMs, records: [back(record, topic, traceOf(record))] });
-    } else {
+    } else if (verdict.kind === "dead-letter") {
       const { reason, error } = verdict;
       deadLettered.push({ record, reason, error });
     }

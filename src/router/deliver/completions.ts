@@ -8,7 +8,9 @@
  *   is replaced by other records:        when the brokers have              it continues twice: here, and from
  *   a retry or dead letters              acknowledged all of them; its      those records that were written
  *                                        key and slot are free before that
- *   is canceled                          the same, with a dead letter       the same
+ *   is canceled                          the same, with a dead letter; or   the same
+ *                                        immediately, if its user is
+ *                                        suppressed
  *   is replaced by records that can no   never: the next owner of the       the same
  *   longer be written                    partition reads it again
  */
@@ -19,6 +21,8 @@ import type { IncomingRecord } from "../../domain/record.ts";
 import { cancelledText, cancelOf } from "../control/early-release.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
 import { type Outcome, type TalliedDelivery, talliedDelivery } from "../ledger/tallies.ts";
+import { suppressedDelivery } from "../stage/content.ts";
+import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 import type { AttemptTrace } from "./attempt-trace.ts";
 import type { Decision, Output } from "./decide.ts";
 import {
@@ -32,10 +36,17 @@ import type { Call, Ended, InFlight } from "./in-flight.ts";
 import type { Queue } from "./queue.ts";
 import type { SlotScheduler } from "./slot-scheduler.ts";
 
+interface CompletionPorts {
+  readonly writer: FollowUpWriter;
+  readonly observer: { suppressed(delivery: Delivery, nowMs: number): void };
+  /** Absent if nobody is suppressed. */
+  readonly suppressions?: KnownSuppressions | undefined;
+}
+
 export class Completions {
   readonly #destination: DestinationId;
   readonly #topics: DeadLetterTopics;
-  readonly #writer: FollowUpWriter;
+  readonly #ports: CompletionPorts;
   readonly #queue: Queue;
   readonly #slots: SlotScheduler;
   /** The cancellations in force. Replaced by `update`. */
@@ -44,13 +55,13 @@ export class Completions {
   constructor(
     destination: DestinationId,
     topics: DeadLetterTopics,
-    writer: FollowUpWriter,
+    ports: CompletionPorts,
     queue: Queue,
     slots: SlotScheduler,
   ) {
     this.#destination = destination;
     this.#topics = topics;
-    this.#writer = writer;
+    this.#ports = ports;
     this.#queue = queue;
     this.#slots = slots;
   }
@@ -84,7 +95,8 @@ export class Completions {
   }
 
   /** Ends a delivery without an attempt, because its user is suppressed. */
-  suppress(item: InFlight, delivery: Delivery): void {
+  suppress(item: InFlight, delivery: Delivery, nowMs: number): void {
+    this.#ports.observer.suppressed(delivery, nowMs);
     item.owner.begin();
     this.#processed(item, delivery, "suppressed");
   }
@@ -103,8 +115,11 @@ export class Completions {
   cancel(item: InFlight, nowMs: number): boolean {
     const cancel = this.#cancelOf(item.record);
     if (cancel === null) return false;
-    const error = cancelledText(cancel);
-    this.#write(item, [deadLetter(item.record, "cancelled", error, this.#topics, nowMs)]);
+    const suppressed = suppressedDelivery(item.record, this.#ports.suppressions);
+    if (suppressed === null) {
+      const error = cancelledText(cancel);
+      this.#write(item, [deadLetter(item.record, "cancelled", error, this.#topics, nowMs)]);
+    } else this.suppress(item, suppressed, nowMs);
     return true;
   }
 
@@ -141,7 +156,7 @@ export class Completions {
       if (each.kind === "retry") this.#slots.expectRetry(each.dueAtMs);
     }
     this.#queue.end(item);
-    this.#writer.write(replacements, (outcomes) => {
+    this.#ports.writer.write(replacements, (outcomes) => {
       if (outcomes === null) owner.leave();
       else owner.finish(offset, tallied, ended(outcomes, written));
     });

@@ -9,7 +9,8 @@
  *   may share a request with others     waits for them in a unit (`units.ts`)
  *   is attempted                        all requests run to completion, then `decide.ts` decides (`attempt.ts`)
  *   is accepted, replaced or skipped    its offset counts as processed at once or later (`completions.ts`)
- *   is canceled while it waits          becomes a dead letter, even while the destination is on hold
+ *   is canceled while it waits          becomes a dead letter, even while the destination is on hold, unless its user is
+ *                                       suppressed
  *   is on a partition being drained     is not started; an attempt in progress completes
  *   settings change                     an attempt in progress keeps the old settings; waiting deliveries are
  *                                       evaluated again with the new settings, even those in units and those whose
@@ -23,6 +24,7 @@ import type { EndpointKey } from "../../domain/ids.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import { type Controls, NO_CONTROLS } from "../control/operator-action-state.ts";
 import type { Sender } from "../destinations/port.ts";
+import { suppressedDelivery } from "../stage/content.ts";
 import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 import {
   Attempt,
@@ -37,7 +39,6 @@ import {
 import type { RetryPolicy } from "./choose-retry-delay.ts";
 import type { Turn } from "./circuit-breaker.ts";
 import { Completions } from "./completions.ts";
-import { isSuppressed, parseContent } from "./content.ts";
 import {
   EndpointGates,
   type EndpointObserver,
@@ -107,7 +108,7 @@ export class Dispatcher implements AttemptHost {
   constructor(destination: AttemptedDestination, config: DispatchConfig, ports: DispatchPorts) {
     const { policy, topics, partitions } = config;
     const { concurrency, requestsPerSecond } = destination;
-    const { sender, observer, writer } = ports;
+    const { sender, observer } = ports;
     const settings = settingsOf(destination, policy);
     const window = { concurrency, retryWindowMs: policy.retryWindowMs };
     const slots = new SlotScheduler(concurrency);
@@ -121,7 +122,7 @@ export class Dispatcher implements AttemptHost {
         ? Number.POSITIVE_INFINITY
         : (gates.stopped(nowMs)?.untilMs ?? null);
     this.#queue = new Queue(gates, slots, stillUntilMs, (untilMs) => this.#nextLook.at(untilMs));
-    const completions = new Completions(destination.id, topics, writer, this.#queue, slots);
+    const completions = new Completions(destination.id, topics, ports, this.#queue, slots);
     this.completions = completions;
     const prepareIt = (item: InFlight, nowMs: number) =>
       completions.isCancelled(item) ? null : this.#prepare(item, nowMs);
@@ -130,8 +131,7 @@ export class Dispatcher implements AttemptHost {
 
   /**
    * Applies new settings of the same destination, and operator actions, before anything starts. The sender must already
-   * use these settings. Canceled deliveries become dead letters: those in memory immediately, the others when they are
-   * fetched.
+   * use these settings. Canceled deliveries end: those in memory immediately, the others when they are fetched.
    */
   update(destination: AttemptedDestination, { earlyReleases, gone }: Controls = NO_CONTROLS): void {
     const { concurrency, requestsPerSecond } = destination;
@@ -234,9 +234,8 @@ export class Dispatcher implements AttemptHost {
     return this.ports.suppressions?.version ?? 0;
   }
 
-  isSuppressed({ item: { record }, delivery }: Call): boolean {
-    const { suppressions } = this.ports;
-    return suppressions !== undefined && isSuppressed(delivery, parseContent(record), suppressions);
+  isSuppressed({ item }: Call): boolean {
+    return suppressedDelivery(item.record, this.ports.suppressions) !== null;
   }
 
   #consider(item: InFlight, nowMs: number): void {
@@ -251,8 +250,7 @@ export class Dispatcher implements AttemptHost {
         this.completions.replace(item, [prepared], nowMs);
         return;
       case "suppressed":
-        this.ports.observer.suppressed(prepared.delivery, nowMs);
-        this.completions.suppress(item, prepared.delivery);
+        this.completions.suppress(item, prepared.delivery, nowMs);
         return;
       case "wait":
         this.#wait(item, prepared.endpoint, prepared.untilMs);

@@ -52,10 +52,10 @@ import { endpointFor, OTHERS_REMOVED, refTo, removedText } from "../../domain/en
 import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
 import type { RecordContent } from "../../domain/record.ts";
 import type { Sendable, SenderHold } from "../destinations/port.ts";
+import { isSuppressed, parseContent } from "../stage/content.ts";
 import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 import { delayOfShare, delayUntil, lastAfterMs, type RetryPolicy } from "./choose-retry-delay.ts";
 import type { Turn } from "./circuit-breaker.ts";
-import { isSuppressed, parseContent } from "./content.ts";
 import {
   allRejected,
   deliverOf,

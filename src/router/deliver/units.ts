@@ -24,8 +24,8 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../domain/delivery.ts";
 import { hasRoom, type Sender, type UnitLimits } from "../destinations/port.ts";
+import { roundsIntegers } from "../stage/content.ts";
 import type { Turn } from "./circuit-breaker.ts";
-import { roundsIntegers } from "./content.ts";
 import type { EndpointGates } from "./endpoint-availability.ts";
 import type { Call, InFlight, OwnedPartition, Unit, UnitCall } from "./in-flight.ts";
 import type { Prepared, PreparedAttempt } from "./prepare.ts";

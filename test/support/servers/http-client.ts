@@ -3,7 +3,6 @@
 import type { Resolve } from "../../../src/base/http/lookup.ts";
 import { parseNetwork } from "../../../src/domain/addresses.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
-import { parseContent } from "../../../src/router/deliver/content.ts";
 import type { RequestResult, SendResult } from "../../../src/router/destinations/port.ts";
 import { createHttp } from "../../../src/router/destinations/webhook/http.ts";
 import type { HttpPort } from "../../../src/router/destinations/webhook/http-port.ts";
@@ -12,6 +11,7 @@ import type {
   WebhookDestination,
   WebhookEndpoint,
 } from "../../../src/router/destinations/webhook/settings.ts";
+import { parseContent } from "../../../src/router/stage/content.ts";
 import { recordValue } from "../build/record-value.ts";
 import { deliveryOf, unitOf, webhookDestination } from "../build/webhook-destination.ts";
 

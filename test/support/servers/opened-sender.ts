@@ -1,7 +1,6 @@
 /** The sender of a webhook destination with real sockets, as in the deliver stage. */
 
 import { parseNetwork } from "../../../src/domain/addresses.ts";
-import { parseContent } from "../../../src/router/deliver/content.ts";
 import type {
   Phases,
   RequestResult,
@@ -11,6 +10,7 @@ import type {
 import type { WebhookAuth } from "../../../src/router/destinations/webhook/auth-settings.ts";
 import type { WebhookDestination } from "../../../src/router/destinations/webhook/settings.ts";
 import { webhook } from "../../../src/router/destinations/webhook/webhook.ts";
+import { parseContent } from "../../../src/router/stage/content.ts";
 import { NO_EGRESS } from "../build/lists.ts";
 import { recordValue } from "../build/record-value.ts";
 import { unitOf, webhookDestination } from "../build/webhook-destination.ts";

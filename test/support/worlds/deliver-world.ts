@@ -140,6 +140,7 @@ export class DeliverWorld {
   }
 
   #deps() {
+    const { schemas, suppressions } = this.#options;
     return {
       kafka: this.kafka,
       producer: this.kafka.producer(),
@@ -147,21 +148,19 @@ export class DeliverWorld {
       log: this.#log.log,
       metrics: this.metrics,
       ...(this.#operatorActions === null ? {} : { operatorActions: this.#operatorActions }),
+      ...(schemas === undefined ? {} : { schemas }),
+      ...(suppressions === undefined ? {} : { suppressions }),
     };
   }
 
   startDeliver() {
-    const { retryWindowMs = 4 * HOUR_MS, schemas, attempts, blockedMax } = this.#options;
-    const { suppressions } = this.#options;
-    const registry = schemas === undefined ? {} : { schemas };
+    const { retryWindowMs = 4 * HOUR_MS, attempts, blockedMax } = this.#options;
     const noted = attempts === undefined ? {} : { attempts: this.#attemptsTopic(attempts) };
     const { destinations } = this;
     return startDeliver(
       {
         ...this.#deps(),
-        ...registry,
         ...noted,
-        ...(suppressions === undefined ? {} : { suppressions }),
         transport: webhookTransport(this.http, this.#tokens.tokens),
       },
       {

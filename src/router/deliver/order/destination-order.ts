@@ -13,7 +13,6 @@
  * deleted: deliveries that wait are attempted in order, and those that fail let the next one follow.
  */
 
-import { readDelivery } from "../../../domain/delivery.ts";
 import type { AttemptedDestination } from "../../../domain/destination.ts";
 import type { BlockedUsers } from "../../../domain/destination-status.ts";
 import type { IncomingRecord } from "../../../domain/record.ts";
@@ -31,10 +30,10 @@ import {
   withoutPlace,
 } from "../../order/facts.ts";
 import { FollowedFacts } from "../../order/follow-facts.ts";
+import { suppressedDelivery } from "../../stage/content.ts";
 import type { StageDeps } from "../../stage/running-stage.ts";
 import type { Timer } from "../attempt.ts";
 import type { Turn } from "../circuit-breaker.ts";
-import { isSuppressed, parseContent } from "../content.ts";
 import type { DestinationHold } from "../endpoint-gate.ts";
 import { deadLetter, type FollowUpWriter, type Replacement } from "../follow-up-record.ts";
 import type { Call, Ended, FinishingPartition, OwnedPartition } from "../in-flight.ts";
@@ -210,11 +209,7 @@ export class DestinationOrder implements OrderHost, Disposable {
   }
 
   isSuppressed(record: IncomingRecord): boolean {
-    const { suppressions } = this.#deps;
-    if (suppressions === undefined || suppressions.size === 0) return false;
-    const read = readDelivery(record);
-    if (read.kind === "invalid") return false;
-    return isSuppressed(read.delivery, parseContent(record), suppressions);
+    return suppressedDelivery(record, this.#deps.suppressions) !== null;
   }
 
   expire(record: IncomingRecord): Promise<readonly Ended[] | null> {

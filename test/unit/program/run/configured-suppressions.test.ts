@@ -5,9 +5,9 @@ import { STAGE_NAMES, type StageName } from "../../../../src/domain/stages.ts";
 import { startGroups } from "../../../../src/program/run/configured-suppressions.ts";
 
 test.each<[string, boolean, boolean, readonly StageName[]]>([
-  ["neither the users nor a key", false, false, ["deletion", "delay", "console"]],
-  ["the users", true, false, ["deletion", "delay", "console", "ingest", "audience", "deliver"]],
-  ["both", true, true, ["deletion", "delay", "console", "ingest", "audience", "deliver", "route"]],
+  ["neither the users nor a key", false, false, ["deletion", "console"]],
+  ["the users", true, false, ["deletion", "console", "ingest", "audience", "deliver", "delay"]],
+  ["both", true, true, ["deletion", "console", "ingest", "audience", "deliver", "delay", "route"]],
 ])("stages that start if a process knows %s", async (_, isRead, isKnown, expected) => {
   const never = new Promise<void>(() => undefined);
   const read = isRead ? Promise.resolve() : never;
@@ -20,7 +20,7 @@ test.each<[string, boolean, boolean, readonly StageName[]]>([
 });
 
 test("stages that need no suppressions wait for nothing, and no group is empty", async () => {
-  expect(startGroups(["delay"], null)).toEqual([[["delay"], expect.any(Promise)]]);
+  expect(startGroups(["deletion"], null)).toEqual([[["deletion"], expect.any(Promise)]]);
   const waiting = { read: Promise.resolve(), hasKey: new Promise<void>(() => undefined) };
   expect(startGroups(["deliver"], waiting)).toEqual([[["deliver"], waiting.read]]);
 });

@@ -13,7 +13,7 @@ import {
   forgetRecords,
 } from "../../../../src/router/deletion/deletion.ts";
 import { parseRequest } from "../../../../src/router/deletion/request.ts";
-import { parseContent } from "../../../../src/router/deliver/content.ts";
+import { parseContent } from "../../../../src/router/stage/content.ts";
 import { aRecord, aSource, aTopicDestination, headerTexts } from "../../../support/build/calls.ts";
 import { recordValue } from "../../../support/build/record-value.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";

@@ -7,7 +7,7 @@ import type { IncomingRecord } from "../../../../src/domain/record.ts";
 import { compileSchema } from "../../../../src/registry/compile.ts";
 import type { Lookup } from "../../../../src/registry/port.ts";
 import { createSchemas } from "../../../../src/registry/schemas.ts";
-import { parseContent } from "../../../../src/router/deliver/content.ts";
+import { parseContent } from "../../../../src/router/stage/content.ts";
 import { encoded, framed, varint } from "../../../support/build/avro.ts";
 import { headerTexts } from "../../../support/build/calls.ts";
 import { LogLines } from "../../../support/log/log-lines.ts";

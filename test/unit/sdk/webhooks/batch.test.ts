@@ -1,9 +1,9 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { MessageId } from "../../../../src/domain/ids.ts";
-import { parseContent } from "../../../../src/router/deliver/content.ts";
 import type { Content } from "../../../../src/router/destinations/port.ts";
 import { sharedRequest } from "../../../../src/router/destinations/webhook/request.ts";
+import { parseContent } from "../../../../src/router/stage/content.ts";
 import {
   eachResponse,
   messageIds,

@@ -4,9 +4,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { MessageId } from "../../../../../src/domain/ids.ts";
 import { readTimestamp } from "../../../../../src/domain/timestamp.ts";
-import { parseContent } from "../../../../../src/router/deliver/content.ts";
 import { payload } from "../../../../../src/router/destinations/webhook/payload.ts";
 import { sharedRequest } from "../../../../../src/router/destinations/webhook/request.ts";
+import { parseContent } from "../../../../../src/router/stage/content.ts";
 import { costlyInputs } from "../../../../support/build/generated-inputs.ts";
 import { recordValue } from "../../../../support/build/record-value.ts";
 import {

@@ -4,7 +4,6 @@
 import { createHash, createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 import type { MessageId } from "../../../../../src/domain/ids.ts";
-import { parseContent } from "../../../../../src/router/deliver/content.ts";
 import type { Sendable } from "../../../../../src/router/destinations/port.ts";
 import {
   batchBody,
@@ -24,6 +23,7 @@ import type {
   Batch,
   WebhookDestination,
 } from "../../../../../src/router/destinations/webhook/settings.ts";
+import { parseContent } from "../../../../../src/router/stage/content.ts";
 import { recordValue } from "../../../../support/build/record-value.ts";
 import {
   deliveryOf,

@@ -3,13 +3,13 @@
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 import type { MessageId } from "../../../../../src/domain/ids.ts";
-import { parseContent, roundsIntegers } from "../../../../../src/router/deliver/content.ts";
 import {
   requestTo,
   sharedRequest,
 } from "../../../../../src/router/destinations/webhook/request.ts";
 import type { WebhookDestination } from "../../../../../src/router/destinations/webhook/settings.ts";
 import { publicKeyTexts } from "../../../../../src/router/destinations/webhook/signing-key.ts";
+import { parseContent, roundsIntegers } from "../../../../../src/router/stage/content.ts";
 import { verifyStandard } from "../../../../../src/sdk/webhooks/index.ts";
 import { recordValue } from "../../../../support/build/record-value.ts";
 import {

@@ -1,10 +1,10 @@
 // What `explain` shows for a webhook: its requests, without the secrets for authentication.
 
 import { expect, test } from "vitest";
-import { parseContent } from "../../../../../src/router/deliver/content.ts";
 import type { WebhookAuth } from "../../../../../src/router/destinations/webhook/auth-settings.ts";
 import { judge } from "../../../../../src/router/destinations/webhook/judge.ts";
 import { webhook } from "../../../../../src/router/destinations/webhook/webhook.ts";
+import { parseContent } from "../../../../../src/router/stage/content.ts";
 import { NO_EGRESS } from "../../../../support/build/lists.ts";
 import { recordValue } from "../../../../support/build/record-value.ts";
 import { unitOf, webhookDestination } from "../../../../support/build/webhook-destination.ts";

@@ -1,17 +1,21 @@
 /** The content of a delivery's record: a call, or a delete notification from the deletion stage. */
 
+import type { DeliveredCall } from "../../domain/call.ts";
 import { decodeValue, type RecordValue } from "../../domain/decode.ts";
-import type { Delivery } from "../../domain/delivery.ts";
+import { type Delivery, readDelivery } from "../../domain/delivery.ts";
 import { isIdField } from "../../domain/exact-ids.ts";
 import { isJsonObject } from "../../domain/json.ts";
-import { parseDelete, parseDeliveredCall } from "../../domain/parse-call.ts";
-import type { Content } from "../destinations/port.ts";
+import {
+  type DeleteNotification,
+  parseDelete,
+  parseDeliveredCall,
+} from "../../domain/parse-call.ts";
 import type { KnownSuppressions } from "../suppression/known-suppressions.ts";
 
 export type ParsedContent =
   | {
       readonly kind: "content";
-      readonly content: Content;
+      readonly content: DeliveredCall | DeleteNotification;
       /** The call's or notification's JSON. */
       readonly text: string;
     }
@@ -46,6 +50,17 @@ export function isSuppressed(
   if (parsed.kind === "refused" || parsed.content.type === "delete") return false;
   if (userHash !== null) return suppressions.matchesHeader(userHash);
   return suppressions.matches(parsed.content);
+}
+
+/** The delivery of a record that must not be attempted, because its user is suppressed; null if it may be. */
+export function suppressedDelivery(
+  record: RecordValue,
+  suppressions: KnownSuppressions | undefined,
+): Delivery | null {
+  if (suppressions === undefined || suppressions.size === 0) return null;
+  const read = readDelivery(record);
+  if (read.kind === "invalid") return null;
+  return isSuppressed(read.delivery, parseContent(record), suppressions) ? read.delivery : null;
 }
 
 /**
