@@ -44,7 +44,7 @@ import type { Destination } from "../../domain/destination.ts";
 import { endpointFor, OTHERS_REMOVED, removedText } from "../../domain/endpoint-name.ts";
 import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
-import { factRecord, orderKey, ownPlace, queuePlaceOf } from "../../router/order/facts.ts";
+import { factRecord, ownPlace, queuePlaceOf } from "../../router/order/facts.ts";
 import { isSuppressed, parseContent } from "../../router/stage/content.ts";
 import type { KnownSuppressions } from "../../router/suppression/known-suppressions.ts";
 import type { DeadLetter } from "./dead-letter-record.ts";
@@ -104,11 +104,9 @@ export function cancellationOf(
   topics: TopicNames,
 ): ReplayedRecord | null {
   const place = queuePlaceOf(record);
-  const key = orderKey(record);
-  if (destination === null || place === null || key === null) return null;
-  const { line, offset } = place;
-  const fact = { kind: "settled", key, offset } as const;
-  const outgoing = factRecord(topics.order(destination), line, fact, messageId ?? "");
+  if (destination === null || place === null) return null;
+  const fact = { kind: "settled", ...place } as const;
+  const outgoing = factRecord(topics.order(destination), place.line, fact, messageId ?? "");
   return { kind: "replay", outgoing };
 }
 

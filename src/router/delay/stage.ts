@@ -43,7 +43,7 @@ import { type TraceContext, withTrace } from "../../domain/trace-context.ts";
 import type { Consumer } from "../../kafka/port.ts";
 import { NO_OPERATOR_ACTIONS } from "../control/operator-action-state.ts";
 import type { Outcome } from "../ledger/tallies.ts";
-import { factRecord, orderKey, queuePlaceOf, withoutPlace } from "../order/facts.ts";
+import { factRecord, queuePlaceOf, withoutPlace } from "../order/facts.ts";
 import { withItsSchema } from "../stage/await-schemas.ts";
 import { type StageConsumer, startConsuming } from "../stage/consuming-stage.ts";
 import { suppressedDelivery } from "../stage/content.ts";
@@ -257,9 +257,8 @@ async function settle(
 ): Promise<void> {
   let records = ended.flatMap(({ waiting }) => {
     const place = queuePlaceOf(waiting.record);
-    const key = orderKey(waiting.record);
-    if (waiting.kind === "invalid" || place === null || key === null) return [];
-    const fact = { kind: "settled", key, offset: place.offset } as const;
+    if (waiting.kind === "invalid" || place === null) return [];
+    const fact = { kind: "settled", ...place } as const;
     return [factRecord(order(waiting.destination), place.line, fact, "")];
   });
   while (records.length > 0) {

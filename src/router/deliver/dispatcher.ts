@@ -14,7 +14,7 @@
  *   is on a partition being drained     is not started; an attempt in progress completes
  *   settings change                     an attempt in progress keeps the old settings; waiting deliveries are
  *                                       evaluated again with the new settings, even those in units and those whose
- *                                       owner is being confirmed (`lost`)
+ *                                       owner is being confirmed (`confirm`)
  */
 
 import assert from "node:assert/strict";
@@ -77,11 +77,6 @@ export interface DispatchPorts {
   readonly writer: FollowUpWriter;
   /** Absent if nobody is suppressed. */
   readonly suppressions?: KnownSuppressions | undefined;
-  /**
-   * Resolves with the partitions of these deliveries that another process may own by now. Absent if that does not matter
-   * before a request.
-   */
-  readonly lost?: ((calls: readonly Call[]) => Promise<readonly OwnedPartition[]>) | undefined;
 }
 
 export interface DispatchConfig {
@@ -320,13 +315,12 @@ export class Dispatcher implements AttemptHost {
     const settings = this.#settings;
     const version = this.suppressionsVersion;
     const attempt = new Attempt(this, settings, calls, nowMs);
-    const { lost } = this.ports;
-    if (lost === undefined) {
+    if (calls[0]?.item.owner.confirm === undefined) {
       const isStarted = attempt.start(endpoints, sent, nowMs);
       assert(isStarted, "no endpoint admitted a request of an attempt");
       return;
     }
-    void lost(calls).then((owners) => {
+    void lostBy(calls).then((owners) => {
       // No delivery of them starts any more.
       for (const owner of owners) void owner.drain();
       const startMs = this.ports.timer.nowMs();
@@ -368,6 +362,13 @@ export class Dispatcher implements AttemptHost {
     });
     return false;
   }
+}
+
+/** Returns the partitions of these deliveries that another process may own by now. */
+async function lostBy(calls: readonly Call[]): Promise<readonly OwnedPartition[]> {
+  const owners = [...new Set(calls.map(({ item }) => item.owner))];
+  const areOurs = await Promise.all(owners.map(async ({ confirm }) => await confirm?.()));
+  return owners.filter((_, at) => areOurs[at] === false);
 }
 
 /** A timer that lets deliveries be looked at again. Several requests for it share one timer. */

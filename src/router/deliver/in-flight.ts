@@ -89,6 +89,8 @@ export interface Ended {
 
 /** What a delivery needs of its partition. */
 export interface FinishingPartition extends Pick<BookedPartition, "book"> {
+  /** Resolves with false if another process may own it by now. Absent if that does not matter before a request. */
+  readonly confirm?: () => Promise<boolean>;
   /** Marks the offset as processed. The delivery and its outcomes are for those who keep an order (`order/`). */
   finish(offset: number, delivery: TalliedDelivery, ended: readonly Ended[]): void;
 }
@@ -103,6 +105,7 @@ interface PartitionHost {
 /** Handles a partition while this process owns it. */
 export class OwnedPartition implements PartitionHandler {
   readonly turn: Turn;
+  readonly confirm: FinishingPartition["confirm"];
   /** Set by `queue.ts` when the first delivery with a key arrives, and to null by a drain. */
   lines: Lines | null = null;
   readonly #host: PartitionHost;
@@ -116,6 +119,7 @@ export class OwnedPartition implements PartitionHandler {
   constructor(host: PartitionHost, assigned: FinishingPartition, turn: Turn) {
     this.#host = host;
     this.#assigned = assigned;
+    this.confirm = assigned.confirm;
     this.turn = turn;
   }
 

@@ -113,7 +113,6 @@ export class RunningDestination implements AsyncDisposable {
         observer: report,
         writer: order?.writer ?? writer,
         suppressions: deps.suppressions,
-        lost: order?.lost,
       },
     );
     this.runsAs = runsAs(started);

@@ -49,6 +49,7 @@
 
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import { untilAnswered } from "../../base/runtime/ask-again.ts";
 import { startLimited } from "../../base/runtime/start-limited.ts";
 import { type AttemptedDestination, isAttempted } from "../../domain/destination.ts";
 import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
@@ -70,8 +71,6 @@ import {
  * be joined must not prevent the others from starting.
  */
 const STARTING = { atOnce: 128, joinLimitMs: 30_000 };
-/** While the brokers do not respond. */
-const ASK_AGAIN_MS = 1_000;
 
 export interface DeliverConfig
   extends Omit<DestinationConfig, "maxBytes" | "commonBudget" | "wasStrict"> {
@@ -139,7 +138,7 @@ class Fleet {
       () => true,
       () => false,
     );
-    if (!isCounted) void this.#countAgain();
+    if (!isCounted) this.#countAgain();
     await this.#startNew();
   }
 
@@ -156,7 +155,7 @@ class Fleet {
       running.update(destination);
     }
     void this.#startNew();
-    void this.#countAgain();
+    this.#countAgain();
   }
 
   #heard({ destination, endpoint, ...news }: EndpointNews): void {
@@ -232,22 +231,10 @@ class Fleet {
 
   /** True if the destination has a topic of facts, because its order is or was strict. */
   async #hasFacts(id: DestinationId): Promise<boolean> {
-    this.#topics ??= this.#listTopics();
-    return (await this.#topics).has(this.#config.topics.order(id));
-  }
-
-  /** Tries again until the brokers respond. */
-  async #listTopics(): Promise<ReadonlySet<string>> {
     const { kafka, clock } = this.#deps;
-    const { signal } = this.#stopped;
-    while (!signal.aborted) {
-      try {
-        return new Set(await kafka.admin.topics());
-      } catch {
-        await clock.sleep(ASK_AGAIN_MS, signal).catch(() => undefined);
-      }
-    }
-    return new Set();
+    const list = () => kafka.admin.topics();
+    this.#topics ??= untilAnswered(list, clock, this.#stopped.signal).then((all) => new Set(all));
+    return (await this.#topics).has(this.#config.topics.order(id));
   }
 
   /** Counts partitions, which is needed only for `requestsPerSecond`. */
@@ -265,15 +252,7 @@ class Fleet {
     }
   }
 
-  /** Retries until the brokers respond. */
-  async #countAgain(): Promise<void> {
-    const { signal } = this.#stopped;
-    while (!signal.aborted) {
-      try {
-        return await this.#count();
-      } catch {
-        await this.#deps.clock.sleep(ASK_AGAIN_MS, signal).catch(() => undefined);
-      }
-    }
+  #countAgain(): void {
+    void untilAnswered(() => this.#count(), this.#deps.clock, this.#stopped.signal);
   }
 }

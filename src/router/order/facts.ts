@@ -47,10 +47,9 @@ export interface Fact {
 }
 
 /** The place of a delivery in the queue. */
-export interface QueuePlace {
+export interface QueuePlace extends Pick<Fact, "key" | "offset"> {
   /** The partition, with the ID of its topic (`lineOf`). */
   readonly line: string;
-  readonly offset: number;
 }
 
 /** What the facts say about one key. */
@@ -88,22 +87,23 @@ const readPlace: VisitHeader = (name, bytes, start, end) => {
 };
 
 /** The place in the queue that a copy or a dead letter names; null if it names none. */
-export function queuePlaceOf(record: WithHeaders): QueuePlace | null {
+export function queuePlaceOf(record: WithHeaders & Pick<RecordContent, "key">): QueuePlace | null {
   lastPlace = "";
   eachHeader(record, readPlace);
   if (lastPlace === "") return null;
   const [, line, offset] = PLACE.exec(lastPlace) ?? [];
-  if (line === undefined || offset === undefined) return null;
-  return { line, offset: Number(offset) };
+  const key = orderKey(record);
+  if (line === undefined || offset === undefined || key === null) return null;
+  return { line, key, offset: Number(offset) };
 }
 
 /** A copy or a dead letter of a delivery with this place has this header. */
-export function placeHeader({ line, offset }: QueuePlace): RecordHeader {
+export function placeHeader({ line, offset }: Omit<QueuePlace, "key">): RecordHeader {
   return [PLACE_HEADER, Buffer.from(`${line}/${offset}`)];
 }
 
 /** The header of a record that has one. */
-export function ownPlace(record: WithHeaders): RecordHeaders {
+export function ownPlace(record: Parameters<typeof queuePlaceOf>[0]): RecordHeaders {
   const place = queuePlaceOf(record);
   return place === null ? [] : [placeHeader(place)];
 }
@@ -159,13 +159,8 @@ export function readFact({ key, value }: Pick<IncomingRecord, "key" | "value">):
   return line === undefined || fact === null ? null : { line, fact, isThere: value !== null };
 }
 
-/** The facts of one key that are in the topic, by kind. */
-export interface KeyFacts {
-  /** With the times, in milliseconds, at which the facts were written. */
-  readonly wait: ReadonlyMap<number, number>;
-  readonly retry: ReadonlyMap<number, number>;
-  readonly settled: ReadonlyMap<number, number>;
-}
+/** The facts of one key that are in the topic: by kind, and by offset, with the times at which they were written. */
+export type KeyFacts = Readonly<Record<FactKind, ReadonlyMap<number, number>>>;
 
 /**
  *   facts                          the key
@@ -199,12 +194,6 @@ type OwnFacts = Readonly<Record<FactKind, Map<number, number>>>;
 /** The facts of one partition of the queue, as they are read from the topic. */
 export class Facts {
   readonly #keys = new Map<string, OwnFacts>();
-  readonly #isOneEach: boolean;
-
-  /** @param isOneEach false for a design in which a key has only one fact `retry` and one fact `settled`. */
-  constructor(isOneEach = true) {
-    this.#isOneEach = isOneEach;
-  }
 
   /**
    * @param isThere false for a tombstone.
@@ -212,7 +201,6 @@ export class Facts {
    */
   apply({ kind, key, offset }: Fact, isThere: boolean, atMs = 0): void {
     const facts = this.#keys.get(key) ?? { wait: new Map(), retry: new Map(), settled: new Map() };
-    if (!this.#isOneEach && kind !== "wait") facts[kind].clear();
     if (isThere) facts[kind].set(offset, atMs);
     else facts[kind].delete(offset);
     const isEmpty = facts.wait.size + facts.retry.size + facts.settled.size === 0;

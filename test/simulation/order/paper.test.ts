@@ -6,7 +6,7 @@
 
 import { expect, test } from "vitest";
 import { Facts } from "../../../src/router/order/facts.ts";
-import { factOf } from "./setup.ts";
+import { factOf, OneFactEach } from "./setup.ts";
 
 /** Puts the copies of one key in order, as the owner of the retry topic would from what it remembers. */
 class Sequencer {
@@ -38,20 +38,19 @@ test("a retry topic that moves: its next owner does not know that an earlier del
   expect(next.take(6)).toBe("attempt");
 });
 
-function known(isOneEach: boolean, ...names: readonly string[]) {
-  const facts = new Facts(isOneEach);
+function known(facts: Facts, ...names: readonly string[]) {
   for (const name of names) facts.apply(factOf(`${name}/k`), true);
   return facts.known("k");
 }
 
 test("one record for each key: a late write of a former owner hides what its successor wrote", () => {
   const written = ["retry/6", "retry/5", "settled/5"];
-  expect(known(false, ...written).head).toBe(null);
-  expect(known(true, ...written).head).toBe(6);
+  expect(known(new OneFactEach(), ...written).head).toBe(null);
+  expect(known(new Facts(), ...written).head).toBe(6);
 });
 
 test("one record for each key: after a late write, the key waits for a delivery that is settled", () => {
   const written = ["retry/6", "settled/6", "settled/5"];
-  expect(known(false, ...written).head).toBe(6);
-  expect(known(true, ...written).head).toBe(null);
+  expect(known(new OneFactEach(), ...written).head).toBe(6);
+  expect(known(new Facts(), ...written).head).toBe(null);
 });

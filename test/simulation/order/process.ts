@@ -14,12 +14,21 @@ import type {
   PartitionHandler,
   WatchedProducer,
 } from "../../../src/kafka/port.ts";
-import { Facts } from "../../../src/router/order/facts.ts";
+import type { Facts } from "../../../src/router/order/facts.ts";
 import { CopyOwner } from "./copy-owner.ts";
 import { DelayOwner } from "./delay-owner.ts";
 import type { Host, HostDeps, Owner } from "./host.ts";
 import { QueueOwner } from "./queue-owner.ts";
-import { DELAYS_MS, delayTopic, FACTS, factOf, PARTITIONS, QUEUE, RETRIES } from "./setup.ts";
+import {
+  DELAYS_MS,
+  delayTopic,
+  FACTS,
+  factOf,
+  noFacts,
+  PARTITIONS,
+  QUEUE,
+  RETRIES,
+} from "./setup.ts";
 
 const COMMON = { partitionRecordsMax: 8, maxBytes: 1_000_000, whenFull: "hold" } as const;
 
@@ -45,8 +54,7 @@ export class Process implements Host {
   constructor(deps: ProcessDeps) {
     this.deps = deps;
     const { kafka, settings } = deps;
-    const isOneFactEach = settings.design.broken !== "one-fact-each";
-    this.facts = Array.from({ length: PARTITIONS }, () => new Facts(isOneFactEach));
+    this.facts = Array.from({ length: PARTITIONS }, () => noFacts(settings.design));
     this.#producer = kafka.producer();
     for (let partition = 0; partition < PARTITIONS; partition += 1) void this.#follow(partition);
     const copies = new CopyOwner(this);

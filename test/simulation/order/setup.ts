@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { IncomingRecord, OutgoingRecord } from "../../../src/domain/record.ts";
-import { type Fact, factName, parseFact } from "../../../src/router/order/facts.ts";
+import { type Fact, Facts, factName, parseFact } from "../../../src/router/order/facts.ts";
 import type { Place } from "./endpoint.ts";
 import type { Design } from "./steps.ts";
 
@@ -70,6 +70,20 @@ export function factOf(name: string): Fact {
   const fact = parseFact(name);
   assert(fact !== null);
   return fact;
+}
+
+/** A design in which a key has only one fact `retry` and one fact `settled`. */
+export class OneFactEach extends Facts {
+  override apply(fact: Fact, isThere: boolean, atMs?: number): void {
+    const { kind, key } = fact;
+    const earlier = kind === "wait" ? [] : [...(this.of(key)?.[kind].keys() ?? [])];
+    for (const offset of earlier) super.apply({ kind, key, offset }, false);
+    super.apply(fact, isThere, atMs);
+  }
+}
+
+export function noFacts({ broken }: Design): Facts {
+  return broken === "one-fact-each" ? new OneFactEach() : new Facts();
 }
 
 const NOTHING = Buffer.alloc(0);

@@ -13,7 +13,7 @@
  * one more delivery of each key has to be accepted.
  */
 
-import { Facts } from "../../../src/router/order/facts.ts";
+import type { Facts } from "../../../src/router/order/facts.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { createPrng, type Prng } from "../../support/clock/prng.ts";
 import { MemoryCluster } from "../../support/memory-kafka/memory-kafka.ts";
@@ -28,6 +28,7 @@ import {
   FACTS,
   factOf,
   factRecord,
+  noFacts,
   PARTITIONS,
   placeOfRecord,
   QUEUE,
@@ -183,10 +184,7 @@ export class World {
   }
 
   #facts(): Facts[] {
-    const all = Array.from(
-      { length: PARTITIONS },
-      () => new Facts(this.settings.design.broken !== "one-fact-each"),
-    );
+    const all = Array.from({ length: PARTITIONS }, () => noFacts(this.settings.design));
     for (const { partition, key, value } of this.cluster.records(FACTS))
       all[partition]?.apply(factOf(`${key}`), value !== null);
     return all;

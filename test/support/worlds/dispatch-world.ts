@@ -86,17 +86,20 @@ export class DispatchWorld {
   readonly work;
   readonly handlers = new Map<string, OwnedPartition>();
 
+  readonly #confirm: (() => Promise<boolean>) | undefined;
+
   /** The number of deliveries that were processed without an attempt. */
   suppressed = 0;
 
-  /** @param lost confirms who owns the partitions, before requests. */
+  /** @param confirm confirms who owns the partitions, before requests. */
   constructor(
     destination: WebhookDestination,
     partitions = 1,
     suppressions?: KnownSuppressions,
-    lost?: DispatchPorts["lost"],
+    confirm?: () => Promise<boolean>,
   ) {
     this.destination = destination;
+    this.#confirm = confirm;
     this.sender = webhookTransport({
       update: () => false,
       open: () => ({
@@ -138,7 +141,6 @@ export class DispatchWorld {
           },
         },
         suppressions,
-        lost,
       },
     );
   }
@@ -161,7 +163,8 @@ export class DispatchWorld {
     const known = this.handlers.get(name);
     if (known !== undefined) return known;
     const finish = (offset: number) => this.finished.push(`${partition}/${offset}`);
-    const made = this.work.own({ finish }, turn);
+    const confirm = this.#confirm;
+    const made = this.work.own({ finish, ...(confirm === undefined ? {} : { confirm }) }, turn);
     this.handlers.set(name, made);
     return made;
   }

@@ -4,8 +4,8 @@
  *
  *   place                              what happens there
  *   between consumer and dispatcher    `ordered-partition.ts` for the queue, `ordered-retries.ts` for retries
- *   before a request                   the partition must certainly be ours: a process that was frozen does not know yet
- *                                      what is settled meanwhile
+ *   before a request                   the partition must certainly be ours (`FinishingPartition.confirm`): a process that
+ *                                      was frozen does not know yet what is settled meanwhile
  *   a copy is written                  it gets a header with its place in the queue; so does a dead letter that holds
  *                                      its key
  *
@@ -13,6 +13,7 @@
  * deleted: deliveries that wait are attempted in order, and those that fail let the next one follow.
  */
 
+import { untilAnswered } from "../../../base/runtime/ask-again.ts";
 import type { AttemptedDestination } from "../../../domain/destination.ts";
 import type { BlockedUsers } from "../../../domain/destination-status.ts";
 import type { IncomingRecord } from "../../../domain/record.ts";
@@ -36,22 +37,16 @@ import type { Timer } from "../attempt.ts";
 import type { Turn } from "../circuit-breaker.ts";
 import type { DestinationHold } from "../endpoint-gate.ts";
 import { deadLetter, type FollowUpWriter, type Replacement } from "../follow-up-record.ts";
-import type { Call, Ended, FinishingPartition, OwnedPartition } from "../in-flight.ts";
-import { isHeldFor, type OrderHost } from "./order-host.ts";
+import type { Ended, FinishingPartition } from "../in-flight.ts";
+import { isHeldFor, type OrderHost, WAIT_MAX_MS, WAITING_MAX } from "./order-host.ts";
 import { OrderedPartition } from "./ordered-partition.ts";
 import { OrderedRetries } from "./ordered-retries.ts";
 import { ReadBack } from "./read-back.ts";
 
 const HOUR_MS = 3_600_000;
-/** Half of the time for which the queue keeps its records (`../../topics/topic-plan.ts`). */
-const WAIT_MAX_MS = 84 * HOUR_MS;
 const KEEP_SETTLED_MIN_MS = HOUR_MS;
 const SWEEP_EVERY_MS = 600_000;
-const ASK_AGAIN_MS = 1_000;
-const NONE: readonly OwnedPartition[] = [];
 const BLOCKED_MAX = 100_000;
-/** Each of them is known to every process of the destination. */
-const WAITING_MAX = 1_000_000;
 
 export interface OrderConfig {
   readonly topics: TopicNames;
@@ -82,8 +77,6 @@ export class DestinationOrder implements OrderHost, Disposable {
   readonly isStrict: boolean;
   readonly holds: boolean;
   readonly blockedMax: number;
-  readonly waitingMax = WAITING_MAX;
-  readonly waitMaxMs = WAIT_MAX_MS;
   readonly keepSettledMs: number;
   /** Writes the records that replace deliveries, with their places in the queue. */
   readonly writer: FollowUpWriter;
@@ -92,11 +85,11 @@ export class DestinationOrder implements OrderHost, Disposable {
   readonly #queue: string;
   readonly #topic: string;
   readonly #stopped = new AbortController();
-  /** Null until the first partition is opened. If the queue is created again, the consumer starts again. */
-  #queueId: string | null = null;
+  /** That of the open partitions. If the queue is created again, the consumer starts again. */
+  #queueId = "";
   #fullSinceMs: number | null = null;
+  /** Removed when they are drained. */
   readonly #partitions = new Set<OrderedPartition>();
-  readonly #assigned = new WeakMap<OwnedPartition, BookedPartition>();
 
   constructor(deps: OrderDeps, destination: AttemptedDestination, config: OrderConfig) {
     const { topics, retryWindowMs, timer, writer } = config;
@@ -119,52 +112,41 @@ export class DestinationOrder implements OrderHost, Disposable {
   own(
     assigned: BookedPartition,
     turn: Turn,
-    open: (partition: FinishingPartition) => OwnedPartition,
+    open: (partition: FinishingPartition) => PartitionHandler,
   ): PartitionHandler {
-    const opened = (partition: FinishingPartition) => {
-      const owned = open(partition);
-      this.#assigned.set(owned, assigned);
-      return owned;
-    };
     const known = this.facts.caughtUp();
-    if (turn === "retry") return after(known, new OrderedRetries(this, assigned, opened));
-    const partition = new OrderedPartition(this, assigned, opened);
+    if (turn === "retry") return after(known, new OrderedRetries(this, assigned, open));
+    const partition = new OrderedPartition(this, assigned, open);
     this.#partitions.add(partition);
     const isOpen = known.then(async () => {
       const id = await this.#currentQueueId();
-      const isOther = id !== this.#queueId;
-      const isKnown = [...this.#partitions].some(({ line }) => line !== "");
-      if (isOther && isKnown) return this.#isOtherQueue();
+      const isOneOpen = [...this.#partitions].some(({ line }) => line !== "");
+      if (isOneOpen && id !== this.#queueId) return this.#isOtherQueue();
       this.#queueId = id;
       partition.open(lineOf(id, assigned.partition));
     });
-    return after(isOpen, partition, () => {
-      if (assigned.topicId() !== this.#queueId) this.#isOtherQueue();
-      return partition.line !== "" && assigned.topicId() === this.#queueId;
-    });
+    const drain = async () => {
+      await partition.drain();
+      this.#partitions.delete(partition);
+    };
+    const take = (records: readonly IncomingRecord[]) => {
+      if (partition.line === lineOf(assigned.topicId(), assigned.partition))
+        partition.take(records);
+      else if (partition.line !== "") this.#isOtherQueue();
+    };
+    return after(isOpen, { take, drain });
+  }
+
+  async #currentQueueId(): Promise<string> {
+    const { kafka, clock } = this.#deps;
+    const ask = () => kafka.admin.topicIds([this.#queue]);
+    const ids = await untilAnswered(ask, clock, this.#stopped.signal);
+    return ids?.get(this.#queue) ?? "";
   }
 
   #isOtherQueue(): void {
     this.#config.fail(new Error(`the topic ${this.#queue} was created again`));
   }
-
-  left(partition: OrderedPartition): void {
-    this.#partitions.delete(partition);
-  }
-
-  /** Returns the owners of these deliveries whose partitions another process may own by now. */
-  readonly lost = async (calls: readonly Call[]): Promise<readonly OwnedPartition[]> => {
-    const isOurs = (owner: OwnedPartition) =>
-      this.#assigned.get(owner)?.isOurs() ?? Promise.resolve(true);
-    const [call] = calls;
-    // Without batches, this is called for each delivery.
-    if (call !== undefined && calls.length === 1) {
-      return (await isOurs(call.item.owner)) ? NONE : [call.item.owner];
-    }
-    const owners = [...new Set(calls.map(({ item }) => item.owner))];
-    const areOurs = await Promise.all(owners.map(isOurs));
-    return owners.filter((_, at) => areOurs[at] === false);
-  };
 
   /** Null while deliveries of all users may start. It begins when this is first called. */
   hold(): DestinationHold | null {
@@ -184,7 +166,7 @@ export class DestinationOrder implements OrderHost, Disposable {
   }
 
   healthProblems(): readonly string[] {
-    const counts = [this.blockedMax, this.waitingMax].map((each) => each.toLocaleString("en"));
+    const counts = [this.blockedMax, WAITING_MAX].map((each) => each.toLocaleString("en"));
     const bound = `as many users or deliveries of a partition wait as are allowed (${counts.join(" and ")}), so no more are read`;
     return [...this.facts.healthProblems(), ...(this.counts().isFull ? [bound] : [])];
   }
@@ -208,12 +190,11 @@ export class DestinationOrder implements OrderHost, Disposable {
     return new ReadBack({ ...this.#deps, timer: this.timer }, this.#queue, partition, signal);
   }
 
-  isSuppressed(record: IncomingRecord): boolean {
-    return suppressedDelivery(record, this.#deps.suppressions) !== null;
-  }
-
-  expire(record: IncomingRecord): Promise<readonly Ended[] | null> {
+  expire(record: IncomingRecord): Promise<readonly Ended[] | null> | null {
     const { writer, topics, timer } = this.#config;
+    const { timestampMs } = record;
+    const isTooOld = timestampMs > 0 && timer.nowMs() - timestampMs > WAIT_MAX_MS;
+    if (!isTooOld || suppressedDelivery(record, this.#deps.suppressions) !== null) return null;
     const hours = WAIT_MAX_MS / HOUR_MS;
     const error = `not attempted within ${hours} h, because it waited behind earlier deliveries of its user`;
     const replacement = deadLetter(record, "expired", error, topics, timer.nowMs());
@@ -230,20 +211,6 @@ export class DestinationOrder implements OrderHost, Disposable {
     this.facts[Symbol.dispose]();
   }
 
-  /** Asks until the brokers respond. */
-  async #currentQueueId(): Promise<string> {
-    const { kafka, clock } = this.#deps;
-    const { signal } = this.#stopped;
-    for (;;) {
-      try {
-        return (await kafka.admin.topicIds([this.#queue])).get(this.#queue) ?? "";
-      } catch {
-        await clock.sleep(ASK_AGAIN_MS, signal).catch(() => undefined);
-        if (signal.aborted) return "";
-      }
-    }
-  }
-
   /** A copy names its place in the queue, and so does a dead letter for which its user waits. */
   #placed(replacement: Replacement): Replacement {
     const { kind, outgoing } = replacement;
@@ -252,7 +219,7 @@ export class DestinationOrder implements OrderHost, Disposable {
       this.isStrict && (kind === "retry" || (this.holds && isHeldFor(replacement.reason)));
     const place =
       topic === this.#queue
-        ? { line: lineOf(this.#queueId ?? "", partition), offset }
+        ? { line: lineOf(this.#queueId, partition), offset }
         : queuePlaceOf(outgoing);
     const headers = withoutPlace(outgoing.headers);
     const hasPlace = isNamed && place !== null && orderKey(outgoing) !== null;
@@ -268,27 +235,16 @@ export class DestinationOrder implements OrderHost, Disposable {
   }
 }
 
-/**
- * Keeps records until their handler may take them.
- *
- * @param isValid called before each `take`; records are not passed on if it returns false.
- */
-function after(
-  ready: Promise<void>,
-  handler: PartitionHandler,
-  isValid: () => boolean = () => true,
-): PartitionHandler {
+/** Keeps records until their handler may take them. */
+function after(ready: Promise<void>, handler: PartitionHandler): PartitionHandler {
   let early: IncomingRecord[] | null = [];
-  const take = (records: readonly IncomingRecord[]) => {
-    if (records.length > 0 && isValid()) handler.take(records);
-  };
   void ready.then(() => {
     const records = early ?? [];
     early = null;
-    take(records);
+    if (records.length > 0) handler.take(records);
   });
   return {
-    take: (records) => (early === null ? take(records) : void early.push(...records)),
+    take: (records) => (early === null ? handler.take(records) : void early.push(...records)),
     drain: () => handler.drain(),
   };
 }

@@ -8,6 +8,14 @@ import type { Timer } from "../attempt.ts";
 import type { Ended } from "../in-flight.ts";
 import type { ReadBack } from "./read-back.ts";
 
+/** Maximum number of deliveries of a partition that wait. Each of them is known to every process of the destination. */
+export const WAITING_MAX = 1_000_000;
+/**
+ * A delivery that waits has to end after this time, because its record will be deleted: half of the time for which the
+ * queue keeps its records (`../../topics/topic-plan.ts`).
+ */
+export const WAIT_MAX_MS = 84 * 3_600_000;
+
 export interface OrderHost {
   readonly facts: Pick<FollowedFacts, "of" | "onFact">;
   readonly timer: Timer;
@@ -15,11 +23,8 @@ export interface OrderHost {
   readonly isStrict: boolean;
   /** True if dead letters hold their key. */
   readonly holds: boolean;
-  /** Maximum number of blocked users, and of deliveries that wait, of each partition. */
+  /** Maximum number of blocked users of a partition. */
   readonly blockedMax: number;
-  readonly waitingMax: number;
-  /** A delivery that waits has to end after this time, because its record will be deleted. */
-  readonly waitMaxMs: number;
   /** How long facts `settled` are kept: for longer than any copy, and longer than writes can be late. */
   readonly keepSettledMs: number;
   /**
@@ -30,12 +35,11 @@ export interface OrderHost {
   write(line: string, fact: Fact, messageId: string | null): Promise<boolean>;
   /** @param signal ends reading. */
   readBack(partition: number, signal: AbortSignal): ReadBack;
-  /** True if the delivery's user is suppressed, so that it ends without an attempt when it is its turn. */
-  isSuppressed(record: IncomingRecord): boolean;
-  /** Writes a dead letter for a delivery that is too old. Resolves with what became of it; null as for `write`. */
-  expire(record: IncomingRecord): Promise<readonly Ended[] | null>;
-  /** Called when a partition of the queue has been drained. */
-  left(partition: object): void;
+  /**
+   * Writes a dead letter for a delivery that has waited for too long, and resolves with what became of it; with null as
+   * for `write`. Returns null if it has not, or if its user is suppressed: it then gets its turn.
+   */
+  expire(record: IncomingRecord): Promise<readonly Ended[] | null> | null;
 }
 
 /** Dead letters with these reasons do not hold their key: an operator wanted it, or nothing can be sent. */
@@ -61,14 +65,4 @@ export function resultOf(
 /** True if a dead letter with this reason gets its place in the queue, because its user waits for it. */
 export function isHeldFor(reason: string): boolean {
   return !HOLDS_NOBODY.includes(`dead:${reason}`);
-}
-
-/** True if a delivery that waited has to become a dead letter before its record is deleted. */
-export function isTooOld(
-  record: IncomingRecord,
-  host: Pick<OrderHost, "timer" | "waitMaxMs" | "isSuppressed">,
-): boolean {
-  const { timestampMs } = record;
-  const isOld = timestampMs > 0 && host.timer.nowMs() - timestampMs > host.waitMaxMs;
-  return isOld && !host.isSuppressed(record);
 }

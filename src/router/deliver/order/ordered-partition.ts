@@ -31,7 +31,7 @@
  *   arrives when a bound is reached          waits in memory, unread, until fewer users and deliveries wait; after a few
  *                                            hundred records, no more are fetched
  *   that waits is not in the queue any more  is lost: an error is logged, and the next one follows
- *   has waited for longer than `waitMaxMs`   becomes a dead letter when it is its turn, unless its user is suppressed. A dead letter
+ *   has waited longer than `WAIT_MAX_MS`     becomes a dead letter when it is its turn, unless its user is suppressed. A dead letter
  *                                            holds its key no longer than that, because the records that wait would be deleted
  *
  *   the destination is loose now             then
@@ -44,7 +44,12 @@ import { InFlightCount } from "../../../base/runtime/in-flight-set.ts";
 import type { IncomingRecord } from "../../../domain/record.ts";
 import type { PartitionHandler } from "../../../kafka/port.ts";
 import type { BookedPartition } from "../../ledger/stage-ledger.ts";
-import { type Outcome, type TalliedDelivery, talliedDelivery } from "../../ledger/tallies.ts";
+import {
+  type Outcome,
+  type TalliedDelivery,
+  Tallies,
+  talliedDelivery,
+} from "../../ledger/tallies.ts";
 import { type Fact, type FactKind, orderKey, UNKNOWN } from "../../order/facts.ts";
 import {
   type Action,
@@ -60,33 +65,27 @@ import {
   written,
 } from "../../order/key-order.ts";
 import { type Ended, type FinishingPartition, tally } from "../in-flight.ts";
-import { type Judged, LateFacts } from "./late-facts.ts";
-import { LateOutcomes } from "./late-outcomes.ts";
-import { isTooOld, type OrderHost, resultOf } from "./order-host.ts";
+import { type OrderHost, resultOf, WAIT_MAX_MS, WAITING_MAX } from "./order-host.ts";
 import type { ReadBack } from "./read-back.ts";
 
 /** Maximum number of deliveries that were read back and are in memory. */
 const READ_BACK_MAX = 64;
 /** Tombstones that are written at a time. */
 const SWEEP_PIECE = 1_000;
+const REPORT_AFTER_MS = 1_000;
 
 /** A delivery that is not processed, or that was read back. */
 interface Item {
   readonly key: string;
   readonly isReadBack: boolean;
   readonly delivery: TalliedDelivery;
+  /** Null if it was not in the queue any more. */
+  readonly record: IncomingRecord | null;
   /** What became of it; null before that. */
   ended: readonly Ended[] | null;
   /** True when its offset is processed or, if it was read back, when it has ended. */
   isOver: boolean;
 }
-
-interface Turn {
-  readonly key: string;
-  readonly offset: number;
-}
-
-type Decide = (state: KeyState) => readonly Action[];
 
 export class OrderedPartition implements PartitionHandler {
   /** See `lineOf`; empty before `open`. */
@@ -103,17 +102,16 @@ export class OrderedPartition implements PartitionHandler {
   readonly #work = new InFlightCount();
   /** The keys that are not free, and those whose states are needed until what they know is read. */
   readonly #states = new Map<string, KeyState>();
-  /** Free keys in `#states`. */
-  readonly #lingering = new Set<string>();
+  /** By offset. */
   readonly #items = new Map<number, Item>();
-  /** Records of deliveries that wait in memory. Both maps are by offset. */
-  readonly #records = new Map<number, IncomingRecord>();
   /** Records that were not read, because a bound is reached. */
   #unread: IncomingRecord[] = [];
-  readonly #late: LateFacts;
-  readonly #lateOutcomes: LateOutcomes;
-  /** Deliveries whose turn it is: those to read back, and those in memory. */
-  readonly #asides = new Set<Turn>();
+  /** Facts to look at again. */
+  #unsure: Fact[] = [];
+  /** The outcomes of deliveries that were read back, until they are reported. */
+  readonly #lateOutcomes = new Tallies();
+  /** Deliveries whose turn it is: those to read back, with their keys, and those in memory. */
+  readonly #asides = new Map<number, string>();
   readonly #ready: IncomingRecord[] = [];
   /** The offset after the last record that was read. */
   #next = 0;
@@ -128,18 +126,17 @@ export class OrderedPartition implements PartitionHandler {
   ) {
     this.#host = host;
     this.#assigned = assigned;
-    this.#lateOutcomes = new LateOutcomes(host.timer, assigned);
     this.#readBack = host.readBack(assigned.partition, this.#draining.signal);
-    this.#inner = open({ finish: (...args) => this.#ended(...args) });
-    const remove = (fact: Fact) => this.#run(() => host.write(this.line, fact, null));
-    const soon = (then: () => void) => this.#run(() => Promise.resolve().then(then));
-    this.#late = new LateFacts((fact) => this.#judge(fact), remove, soon);
+    this.#inner = open({
+      finish: (...args) => this.#ended(...args),
+      confirm: () => assigned.isOurs(),
+    });
   }
 
   /** True if no more deliveries are read. */
   get isFull(): boolean {
-    const { isStrict, blockedMax, waitingMax } = this.#host;
-    return (isStrict && this.blocked >= blockedMax) || this.waiting >= waitingMax;
+    const { isStrict, blockedMax } = this.#host;
+    return (isStrict && this.blocked >= blockedMax) || this.waiting >= WAITING_MAX;
   }
 
   /** Call once, before `take`, when the facts that exist now have been read. @param line see `lineOf`. */
@@ -171,23 +168,24 @@ export class OrderedPartition implements PartitionHandler {
     this.#endListening();
     await this.#inner.drain();
     await this.#work.ended();
-    await this.#lateOutcomes.write();
-    this.#host.left(this);
+    await this.#report();
   }
 
-  /** Removes the facts to which nothing can refer any more, and ends holds that last too long. */
+  /** Removes the facts and states to which nothing can refer any more, and ends holds that last too long. */
   async sweep(): Promise<void> {
     const facts = this.#host.facts.of(this.line);
     const nowMs = this.#host.timer.nowMs();
-    this.#late.look();
+    this.#lookAgain();
     const old = [...facts.settledBefore(nowMs - this.#host.keepSettledMs)];
     for (let at = 0; at < old.length && !this.#isDraining; at += SWEEP_PIECE) {
       const piece = old.slice(at, at + SWEEP_PIECE);
       await Promise.all(piece.map((fact) => this.#host.write(this.line, fact, null)));
     }
     // The fact of a delivery that is retried is younger; that of a replay is written again (`ordered-retries.ts`).
-    const tooLongMs = Math.max(this.#host.waitMaxMs, this.#host.keepSettledMs);
-    for (const [key, { head }] of this.#states) {
+    const tooLongMs = Math.max(WAIT_MAX_MS, this.#host.keepSettledMs);
+    for (const [key, state] of this.#states) {
+      this.#drop(key, state);
+      const { head } = state;
       const heldSinceMs = (head !== null && facts.of(key)?.retry.get(head)) || nowMs;
       if (head === null || nowMs - heldSinceMs <= tooLongMs || this.#isDraining) continue;
       await this.#host.write(this.line, { kind: "settled", key, offset: head }, "");
@@ -211,8 +209,8 @@ export class OrderedPartition implements PartitionHandler {
       this.#ready.push(record);
     } else {
       const delivery = talliedDelivery(record);
-      this.#items.set(offset, { key, isReadBack: false, delivery, ended: null, isOver: false });
-      this.#records.set(offset, record);
+      const item = { key, isReadBack: false, delivery, record, ended: null, isOver: false };
+      this.#items.set(offset, item);
       this.#decide(key, (state) => read(state, offset));
     }
   }
@@ -234,22 +232,22 @@ export class OrderedPartition implements PartitionHandler {
     if (this.#isDraining) return;
     const { kind, key, offset } = fact;
     if (kind !== "settled") {
-      if (this.#host.facts.of(this.line).isSettled(key, offset)) return;
-      this.#late.add(fact);
+      const isSettled = this.#host.facts.of(this.line).isSettled(key, offset);
+      if (!isSettled && this.#isUnsure(fact)) this.#unsure.push(fact);
     } else if (this.#states.has(key) || offset >= this.#next) {
       this.#decide(key, (state) => settled(state, offset));
       this.#pump();
     }
   }
 
-  #decide(key: string, decide: Decide): void {
+  #decide(key: string, decide: (state: KeyState) => readonly Action[]): void {
     const state = this.#states.get(key) ?? restored(UNKNOWN);
     this.#states.set(key, state);
     this.#count(state, -1);
     const actions = decide(state);
     this.#count(state, 1);
     for (const action of actions) this.#act(key, state, action);
-    if (isFree(state)) this.#drop(key, state);
+    this.#drop(key, state);
   }
 
   #count(state: KeyState, by: 1 | -1): void {
@@ -260,17 +258,21 @@ export class OrderedPartition implements PartitionHandler {
   /** A free key needs a state only while deliveries may be read again that it knows to be settled. */
   #drop(key: string, state: KeyState): void {
     const isNeeded = Math.max(state.last, state.settledTo) >= this.#next;
-    if (isNeeded) this.#lingering.add(key);
-    else {
-      this.#lingering.delete(key);
-      this.#states.delete(key);
-    }
+    if (isFree(state) && !isNeeded) this.#states.delete(key);
   }
 
-  #judge({ key, offset }: Fact): Judged {
+  /** Looks at a fact that this owner did not know. Returns true if it has to be looked at again. */
+  #isUnsure(fact: Fact): boolean {
+    const { key, offset } = fact;
     const state = this.#states.get(key);
-    if (state !== undefined && hasFact(state, offset)) return "own";
-    return offset >= this.#next || this.#items.has(offset) ? "unprocessed" : "late";
+    if (state !== undefined && hasFact(state, offset)) return false;
+    if (offset >= this.#next || this.#items.has(offset)) return true;
+    this.#run(() => this.#host.write(this.line, fact, null));
+    return false;
+  }
+
+  #lookAgain(): void {
+    if (this.#unsure.length > 0) this.#unsure = this.#unsure.filter((fact) => this.#isUnsure(fact));
   }
 
   /** Reads what may be read, and starts what may start. */
@@ -284,37 +286,34 @@ export class OrderedPartition implements PartitionHandler {
         count += 1;
       }
       this.#unread = this.#unread.slice(count);
-      for (const key of this.#lingering) {
-        const state = this.#states.get(key);
-        if (state !== undefined && isFree(state)) this.#drop(key, state);
-        else this.#lingering.delete(key);
-      }
-      this.#late.look();
+      this.#lookAgain();
     }
-    for (const turn of this.#asides) {
+    for (const [offset, key] of this.#asides) {
       if (this.#inMemory >= READ_BACK_MAX) break;
-      this.#asides.delete(turn);
-      this.#startAside(turn);
+      this.#asides.delete(offset);
+      this.#startAside(key, offset);
     }
     if (this.#ready.length > 0) this.#inner.take(this.#ready.splice(0));
   }
 
-  #startAside({ key, offset }: Turn): void {
+  #startAside(key: string, offset: number): void {
     this.#inMemory += 1;
     this.#run(async () => {
       const last = this.#states.get(key)?.waiting.at(-1) ?? offset;
       const record = await this.#readBack.read(offset, Math.max(this.#next, last + 1), key);
       if (this.#isDraining) return;
       const delivery = talliedDelivery(record ?? { headers: [] });
-      const item: Item = { key, isReadBack: true, delivery, ended: null, isOver: false };
+      const item: Item = { key, isReadBack: true, delivery, record, ended: null, isOver: false };
       this.#items.set(offset, item);
       const isSettled = offset <= (this.#states.get(key)?.settledTo ?? -1);
+      const expiring = isSettled || record === null ? null : this.#host.expire(record);
       if (isSettled || record === null) {
         this.#decide(key, (state) => ended(state, isSettled ? "accepted" : "rejected"));
-      } else if (isTooOld(record, this.#host)) {
-        item.ended = await this.#host.expire(record);
+      } else if (expiring === null) this.#ready.push(record);
+      else {
+        item.ended = await expiring;
         if (item.ended !== null) this.#decide(key, (state) => ended(state, "rejected"));
-      } else this.#ready.push(record);
+      }
       this.#pump();
     });
   }
@@ -327,7 +326,8 @@ export class OrderedPartition implements PartitionHandler {
     const forget = () => this.#host.write(this.line, fact("wait"), null);
     switch (kind) {
       case "attempt":
-        this.#attempt(key, offset, isAside);
+        if (isAside) this.#asides.set(offset, key);
+        else if (item !== undefined && item.record !== null) this.#ready.push(item.record);
         return;
       case "finish":
         this.#finish(offset, item, hasFact(state, offset) ? "wait" : "skipped:settled");
@@ -356,20 +356,12 @@ export class OrderedPartition implements PartitionHandler {
     }
   }
 
-  #attempt(key: string, offset: number, isAside: boolean): void {
-    const record = this.#records.get(offset);
-    this.#records.delete(offset);
-    if (isAside) this.#asides.add({ key, offset });
-    else if (record !== undefined) this.#ready.push(record);
-  }
-
   /** Also counts it, once. @param otherwise what became of it, if it was not attempted. */
   #finish(offset: number, item?: Item, otherwise: Outcome = "skipped:settled"): void {
     if (item === undefined || item.isOver) return;
     const { isReadBack, delivery } = item;
     item.isOver = true;
     if (this.#items.get(offset) === item) this.#items.delete(offset);
-    this.#records.delete(offset);
     const endings = item.ended ?? [{ outcome: otherwise, of: delivery }];
     this.#tally(delivery, isReadBack ? "in:wait" : "in", endings);
     if (isReadBack) this.#inMemory -= 1;
@@ -378,19 +370,26 @@ export class OrderedPartition implements PartitionHandler {
 
   #tally(delivery: TalliedDelivery, as: Outcome, endings: readonly Ended[]): void {
     const { book } = this.#assigned;
-    if (as === "in:wait") this.#lateOutcomes.add(delivery, endings);
-    else if (book !== undefined) tally(book, delivery, as, endings);
+    if (book === undefined) return;
+    const isLate = as === "in:wait";
+    // The records of these were processed earlier, so no commit need follow.
+    if (isLate && this.#lateOutcomes.isEmpty)
+      this.#host.timer.after(REPORT_AFTER_MS, () => void this.#report());
+    tally(isLate ? this.#lateOutcomes : book, delivery, as, endings);
+  }
+
+  async #report(): Promise<void> {
+    if (!this.#lateOutcomes.isEmpty) await this.#assigned.report?.(this.#lateOutcomes);
   }
 
   /** Writes the facts again that this owner relies on. */
   #writeAgain(): void {
     for (const [key, { head, waiting, running }] of this.#states) {
-      const aside = running?.isAside === true ? [running.offset] : [];
-      const offsets = [...aside, ...waiting];
-      const waits = offsets.map((offset) => ({ kind: "wait", key, offset }) as const);
-      const retry = head === null ? [] : [{ kind: "retry", key, offset: head } as const];
-      const write = (fact: Fact) => this.#host.write(this.line, fact, "");
-      for (const fact of [...retry, ...waits]) this.#run(() => write(fact));
+      const write = (kind: FactKind, offset: number) =>
+        this.#run(() => this.#host.write(this.line, { kind, key, offset }, ""));
+      if (head !== null) write("retry", head);
+      if (running?.isAside === true) write("wait", running.offset);
+      for (const offset of waiting) write("wait", offset);
     }
   }
 

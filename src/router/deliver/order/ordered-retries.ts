@@ -36,16 +36,12 @@ import type { IncomingRecord } from "../../../domain/record.ts";
 import type { PartitionHandler } from "../../../kafka/port.ts";
 import type { BookedPartition } from "../../ledger/stage-ledger.ts";
 import { type TalliedDelivery, talliedDelivery } from "../../ledger/tallies.ts";
-import { orderKey, type QueuePlace, queuePlaceOf, withoutPlace } from "../../order/facts.ts";
+import { type QueuePlace, queuePlaceOf, withoutPlace } from "../../order/facts.ts";
 import { type Ended, type FinishingPartition, tally } from "../in-flight.ts";
 import { type OrderHost, resultOf } from "./order-host.ts";
 
 interface Copy {
   readonly place: QueuePlace;
-  readonly key: string;
-}
-
-interface WaitingCopy extends Copy {
   readonly record: IncomingRecord;
 }
 
@@ -55,9 +51,9 @@ export class OrderedRetries implements PartitionHandler {
   readonly #inner: PartitionHandler;
   readonly #work = new InFlightCount();
   /** Copies that wait for another one of their key, in order. */
-  #waiting: WaitingCopy[] = [];
-  /** Copies in progress, by their own offset. */
-  readonly #started = new Map<number, Copy>();
+  #waiting: Copy[] = [];
+  /** The places of copies in progress, by the offsets of these copies. */
+  readonly #started = new Map<number, QueuePlace>();
   /** The keys of copies in progress. */
   readonly #busy = new Set<string>();
   #isDraining = false;
@@ -70,23 +66,24 @@ export class OrderedRetries implements PartitionHandler {
   ) {
     this.#host = host;
     this.#assigned = assigned;
-    this.#inner = open({ finish: (...args) => this.#ended(...args) });
+    this.#inner = open({
+      finish: (...args) => this.#ended(...args),
+      confirm: () => assigned.isOurs(),
+    });
   }
 
   take(records: readonly IncomingRecord[]): void {
     const others: IncomingRecord[] = [];
     for (const record of records) {
       const place = queuePlaceOf(record);
-      const key = orderKey(record);
-      if (place === null || key === null) others.push(record);
-      else if (!isReplay(record)) this.#waiting.push({ place, key, record });
-      else if (this.#host.facts.of(place.line).isSettled(key, place.offset)) {
-        others.push(placeless(record));
-      } else {
-        const again = { kind: "retry", key, offset: place.offset } as const;
+      if (place === null) others.push(record);
+      else if (!isReplay(record)) this.#waiting.push({ place, record });
+      else if (this.#isSettled(place)) others.push(placeless(record));
+      else {
+        const again = { kind: "retry", ...place } as const;
         const { messageId } = talliedDelivery(record);
         this.#work.add(this.#host.write(place.line, again, messageId).then(() => undefined));
-        this.#waiting.push({ place, key, record });
+        this.#waiting.push({ place, record });
       }
     }
     if (others.length > 0) this.#inner.take(others);
@@ -105,14 +102,14 @@ export class OrderedRetries implements PartitionHandler {
     this.#waiting = [];
     const records: IncomingRecord[] = [];
     for (const copy of waiting) {
-      const { place, key, record } = copy;
-      if (this.#host.facts.of(place.line).isSettled(key, place.offset)) {
+      const { place, record } = copy;
+      if (this.#isSettled(place)) {
         const delivery = talliedDelivery(record);
         this.#finish(record.offset, delivery, [{ outcome: "skipped:settled", of: delivery }]);
-      } else if (this.#busy.has(nameOf(copy))) this.#waiting.push(copy);
+      } else if (this.#busy.has(nameOf(place))) this.#waiting.push(copy);
       else {
-        this.#busy.add(nameOf(copy));
-        this.#started.set(record.offset, { place, key });
+        this.#busy.add(nameOf(place));
+        this.#started.set(record.offset, place);
         records.push(record);
       }
     }
@@ -121,23 +118,26 @@ export class OrderedRetries implements PartitionHandler {
 
   /** The dispatcher has ended a delivery: it is accepted, or what replaces it is written. */
   #ended(offset: number, delivery: TalliedDelivery, endings: readonly Ended[]): void {
-    const copy = this.#started.get(offset);
-    if (copy === undefined) {
+    const place = this.#started.get(offset);
+    if (place === undefined) {
       this.#finish(offset, delivery, endings);
       return;
     }
     const settle = async () => {
-      const { place, key } = copy;
       const result = resultOf(endings, this.#host);
       const isSettled = result === "accepted" || result === "rejected";
-      const fact = { kind: "settled", key, offset: place.offset } as const;
+      const fact = { kind: "settled", ...place } as const;
       if (isSettled && !(await this.#host.write(place.line, fact, delivery.messageId))) return;
       this.#finish(offset, delivery, endings);
       this.#started.delete(offset);
-      this.#busy.delete(nameOf(copy));
+      this.#busy.delete(nameOf(place));
       this.#pump();
     };
     this.#work.add(settle());
+  }
+
+  #isSettled({ line, key, offset }: QueuePlace): boolean {
+    return this.#host.facts.of(line).isSettled(key, offset);
   }
 
   #finish(offset: number, delivery: TalliedDelivery, endings: readonly Ended[]): void {
@@ -160,6 +160,6 @@ function placeless(record: IncomingRecord): IncomingRecord {
   return { topic, partition, offset, timestampMs, key, value, schema, omitted, headers };
 }
 
-function nameOf({ place, key }: Copy): string {
-  return `${place.line}/${key}`;
+function nameOf({ line, key }: QueuePlace): string {
+  return `${line}/${key}`;
 }

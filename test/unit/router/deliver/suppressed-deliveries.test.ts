@@ -154,9 +154,9 @@ test("one in a batch that is split is not sent again", () => {
 function confirmedWorld(given: Parameters<typeof webhookDestination>[0] = {}) {
   const suppressions = suppressing();
   const asked: (() => void)[] = [];
-  const lost = () => new Promise<[]>((resolve) => asked.push(() => resolve([])));
+  const owned = () => new Promise<boolean>((resolve) => asked.push(() => resolve(true)));
   const destination = webhookDestination({ urls: [A], ...given });
-  const dispatch = new DispatchWorld(destination, 1, suppressions, lost);
+  const dispatch = new DispatchWorld(destination, 1, suppressions, owned);
   const confirm = async () => {
     for (const then of asked.splice(0)) then();
     await new Promise(setImmediate);
