@@ -18,43 +18,46 @@
 
 import { counted } from "../../base/words/count.ts";
 import { type IncomingRecord, placeOf } from "../../domain/record.ts";
-import type { OffsetRange } from "../../kafka/port.ts";
 import { BIN_MS } from "../../router/ledger/tallies.ts";
 import { eachInParallel } from "../connect/partition-ranges.ts";
-import type { Bins, BookedSum } from "./books.ts";
+import { type Bins, type BookedSum, isIn } from "./books.ts";
 import { keyOf } from "./find-subset.ts";
-import { Balances, type HopName } from "./hops.ts";
-import { type Identified, identifiedCall, identifiedDelivery } from "./identities.ts";
-import { type Finding, locate } from "./locate.ts";
+import { type Balance, Balances, HOPS, type HopName, isWrittenBy } from "./hops.ts";
+import { type Identified, identified } from "./identities.ts";
+import { type Finding, type Located, locate } from "./locate.ts";
 import { type AuditSource, readRanges, readWindow, type WindowPartition } from "./read-window.ts";
 
 /** What became of the deliveries for a destination. */
-export interface DestinationSums {
+export class DestinationSums {
   /** False if other programs read the destination's topic, or it is not configured any more. */
   readonly isAudited: boolean;
   /** Routed by the route stage, and written by the deletion stage and by replays. */
-  routed: number;
-  notified: number;
-  replayed: number;
+  routed = 0;
+  notified = 0;
+  replayed = 0;
   /** Additional parts of deliveries that must be accepted by several endpoints. */
-  parts: number;
-  delivered: number;
-  suppressed: number;
-  queued: number;
+  parts = 0;
+  delivered = 0;
+  suppressed = 0;
+  queued = 0;
   /** Set aside behind an earlier delivery of their user, and not read back yet. */
-  waiting: number;
-  awaitingRetry: number;
+  waiting = 0;
+  awaitingRetry = 0;
   /** Copies of deliveries that had ended, which were not sent. */
-  dropped: number;
-  /** By reason. */
-  readonly deadLettered: Map<string, number>;
-  readonly skipped: Map<string, number>;
+  dropped = 0;
   /** Deliveries that may have been sent twice. */
-  repeated: number;
-  missing: number;
-  tooMany: number;
+  repeated = 0;
+  missing = 0;
+  tooMany = 0;
   /** Deliveries that are missing or too many, and cannot be told from others. */
-  unnamed: number;
+  unnamed = 0;
+  /** By reason. */
+  readonly deadLettered = new Map<string, number>();
+  readonly skipped = new Map<string, number>();
+
+  constructor(isAudited: boolean) {
+    this.isAudited = isAudited;
+  }
 }
 
 export interface AuditReport {
@@ -77,14 +80,6 @@ export interface AuditReport {
   /** When owners of partitions crashed. */
   readonly crashes: readonly { readonly group: string; readonly atMs: number }[];
 }
-
-/** The hops to which the reader of a topic writes. Rerouted deliveries go to a delay topic, and from there anywhere. */
-const NEXT: Readonly<Record<HopName | "calls", readonly HopName[]>> = {
-  calls: ["queue", "delay"],
-  queue: ["delay"],
-  retry: ["delay"],
-  delay: ["queue", "delay", "retry"],
-};
 
 /** The number of records of a partition, from the committed offset on, that may be in progress. */
 const OPEN_MAX = 10_000;
@@ -127,9 +122,8 @@ class Auditor {
 
   async run(): Promise<AuditReport> {
     const { first, end } = this.#bins;
-    const window = await readWindow(this.#source, this.#bins, first * BIN_MS);
-    if (!window.reachesBack) this.#unknown.push(beginning(window.books.written?.fromMs));
-    for (const sum of window.books.sums()) this.#add(sum);
+    const window = await readWindow(this.#source, this.#bins, (booked) => this.#add(booked));
+    if (!window.reachesBack) this.#unknown.push(beginning(window.books.firstMs));
     await eachInParallel(window.partitions, (partition) => this.#readHoles(partition));
     await eachInParallel(window.partitions, (partition) => this.#readRepeats(partition));
     for (const [place, count] of this.#unledgered) {
@@ -142,24 +136,7 @@ class Auditor {
     for (const balance of this.#balances.open()) {
       // Other programs read the topics of other destinations.
       if (!this.#audited.has(balance.destination)) continue;
-      const ofDestination = this.#of(balance.destination);
-      const located = await locate(this.#source, window, balance, this.#open);
-      for (const each of located.findings) this.#findings.push(each);
-      ofDestination.repeated += located.repeated;
-      // It is counted where it was read, and not where it was written.
-      if (balance.hop.name === "queue") ofDestination.queued -= located.inProgress;
-      else ofDestination.awaitingRetry -= located.inProgress;
-      for (const { kind } of located.findings) {
-        if (kind === "missing") ofDestination.missing += 1;
-        else ofDestination.tooMany += 1;
-      }
-      if (located.unsure > 0) {
-        const { destination, bin } = balance;
-        this.#unknown.push(unsureText(destination, bin, located.unsure));
-      }
-      if (located.unnamed > 0) {
-        this.#cannotName(balance.destination, balance.bin, located.unnamed);
-      }
+      this.#addLocated(balance, await locate(this.#source, window, balance, this.#open));
     }
     for (const sums of this.#destinations.values()) settleWaiting(sums);
     return {
@@ -177,7 +154,8 @@ class Auditor {
   }
 
   #add(booked: BookedSum): void {
-    const { writer, destination, outcome, count } = booked;
+    const { writer, destination, outcome, sum } = booked;
+    const { count } = sum;
     this.#balances.addBooked(booked);
     const [kind, reason = ""] = outcome.split(":");
     if (writer === "route" && destination === "") {
@@ -206,26 +184,24 @@ class Auditor {
   }
 
   async #readHoles(partition: WindowPartition): Promise<void> {
-    const { audited, holes, first, end, committed } = partition;
+    const { hop, holes, first, end, committed } = partition;
     let left = OPEN_MAX;
     const take = (record: IncomingRecord) => {
-      const { hop } = audited;
-      const found = hop === null ? identifiedCall(record) : identifiedDelivery(record);
-      const { bin } = found.identity;
-      const isInBins = bin >= this.#bins.first && bin < this.#bins.end;
+      const found = identified(record, hop === null);
+      const isInBins = isIn(this.#bins, found.identity.bin);
       if (isInBins && (left > 0 || record.offset < committed)) this.#keepOpen(hop, record);
       if (record.offset >= committed) left -= 1;
       if (record.offset >= end) return;
       if (hop !== null) this.#balances.addRecord(hop, found.destination, found.identity, 1);
       if (!isInBins) return;
       if (hop !== null && !this.#audited.has(found.destination)) return;
-      if (record.offset >= committed) this.#waits(hop, found);
+      if (record.offset >= committed) this.#addWaiting(hop, found.destination, 1);
       else this.#notProcessed(partition, record, found);
     };
     await readRanges(this.#source, partition, holes, take, ({ offset, behind }) => {
       if (offset < committed) this.#passedOver(partition, offset, behind, "are corrupt");
     });
-    if (audited.hop !== null) return;
+    if (hop !== null) return;
     for (const [from, to] of holes) {
       const until = Math.min(to, first);
       if (from < until)
@@ -233,21 +209,23 @@ class Auditor {
     }
   }
 
-  /** The reader of these topics writes to the next hop. */
+  /** The reader of the topic may have written deliveries of the record to these hops. */
   #keepOpen(hop: HopName | null, record: IncomingRecord): void {
     const more = hop === "queue" || hop === "retry" ? 1 : 0;
-    const { identity } = hop === null ? identifiedCall(record) : identifiedDelivery(record, more);
+    const { identity } = identified(record, hop === null, more);
     const key = keyOf(identity.high, identity.low);
-    for (const next of NEXT[hop ?? "calls"]) {
-      const keys = this.#open.get(next) ?? new Set();
-      if (keys.size < KEYS_MAX) this.#open.set(next, keys.add(key));
+    const reader = hop === null ? "route" : HOPS[hop].reader;
+    for (const next of Object.values(HOPS)) {
+      if (!isWrittenBy(next, reader)) continue;
+      const keys = this.#open.get(next.name) ?? new Set();
+      if (keys.size < KEYS_MAX) this.#open.set(next.name, keys.add(key));
     }
   }
 
-  #waits(hop: HopName | null, { destination }: Identified): void {
-    if (hop === null) this.#calls.waiting += 1;
-    else if (hop === "queue") this.#of(destination).queued += 1;
-    else this.#of(destination).awaitingRetry += 1;
+  #addWaiting(hop: HopName | null, destination: string, count: number): void {
+    if (hop === null) this.#calls.waiting += count;
+    else if (hop === "queue") this.#of(destination).queued += count;
+    else this.#of(destination).awaitingRetry += count;
   }
 
   #notProcessed(
@@ -255,14 +233,14 @@ class Auditor {
     record: IncomingRecord,
     { messageId, destination }: Identified,
   ): void {
-    const isIn = ([from, to]: OffsetRange) => from <= record.offset && record.offset < to;
-    if (booked?.moved.some(isIn) !== true) {
+    const { offset, timestampMs: atMs } = record;
+    const isMoved = booked?.moved.some(([from, to]) => from <= offset && offset < to) === true;
+    if (!isMoved) {
       addTo(this.#unledgered, `${topic}/${partition}`, 1);
       return;
     }
     const last = `not processed, because another program moved the offset of the group ${booked.group}`;
     const place = placeOf(record);
-    const { timestampMs: atMs } = record;
     const forWhom = destination === "" ? null : destination;
     this.#findings.push({ kind: "skipped", messageId, destination: forWhom, place, atMs, last });
     if (destination !== "") this.#of(destination).missing += 1;
@@ -277,56 +255,54 @@ class Auditor {
   }
 
   async #readRepeats(partition: WindowPartition): Promise<void> {
-    const { audited, booked } = partition;
-    const { hop } = audited;
-    for (const { range } of booked?.repeats ?? []) {
+    const { hop, booked } = partition;
+    for (const range of booked?.repeats ?? []) {
       if (range[1] > partition.end) continue;
       await readRanges(this.#source, partition, [range], (record) => {
-        if (hop === null) {
-          const { bin } = identifiedCall(record).identity;
-          if (bin < this.#bins.first || bin >= this.#bins.end) return;
+        const { destination, identity } = identified(record, hop === null);
+        const isInBins = isIn(this.#bins, identity.bin);
+        if (hop !== null) {
+          this.#balances.addRecord(hop, destination, identity, -1);
+          if (isInBins) this.#of(destination).repeated += 1;
+        } else if (isInBins) {
           this.#calls.routed -= 1;
           this.#calls.repeated += 1;
-          return;
         }
-        const { destination, identity } = identifiedDelivery(record);
-        this.#balances.addRecord(hop, destination, identity, -1);
-        const isInWindow = identity.bin >= this.#bins.first && identity.bin < this.#bins.end;
-        if (isInWindow) this.#of(destination).repeated += 1;
       });
     }
   }
 
-  #cannotName(destination: string, bin: number, count: number): void {
-    this.#of(destination).unnamed += count;
+  #addLocated({ hop, destination, bin }: Balance, located: Located): void {
+    const { findings, repeated, inProgress, unsure, unnamed } = located;
+    const sums = this.#of(destination);
+    for (const finding of findings) {
+      this.#findings.push(finding);
+      if (finding.kind === "missing") sums.missing += 1;
+      else sums.tooMany += 1;
+    }
+    sums.repeated += repeated;
+    sums.unnamed += unnamed;
+    // It is counted where it was read, and not where it was written.
+    this.#addWaiting(hop.name, destination, -inProgress);
     const from = new Date(bin * BIN_MS).toISOString();
-    this.#unnamed.push(
-      `${destination}: ${counted(count, "delivery", "deliveries")} missing or too many, which cannot be told from others, among those received in the ten minutes from ${from}`,
-    );
+    if (unsure > 0) {
+      const what = `${counted(unsure, "delivery", "deliveries")} of the ten minutes from ${from}`;
+      this.#unknown.push(
+        `${destination}: ${what} differ after a crash or a change of the owner, and whether others are missing cannot be known`,
+      );
+    }
+    if (unnamed > 0) {
+      const what = `${counted(unnamed, "delivery", "deliveries")} missing or too many`;
+      this.#unnamed.push(
+        `${destination}: ${what}, which cannot be told from others, among those received in the ten minutes from ${from}`,
+      );
+    }
   }
 
   #of(destination: string): DestinationSums {
     const known = this.#destinations.get(destination);
     if (known !== undefined) return known;
-    const sums = {
-      isAudited: this.#audited.has(destination),
-      routed: 0,
-      notified: 0,
-      replayed: 0,
-      parts: 0,
-      delivered: 0,
-      suppressed: 0,
-      queued: 0,
-      waiting: 0,
-      awaitingRetry: 0,
-      dropped: 0,
-      repeated: 0,
-      missing: 0,
-      tooMany: 0,
-      unnamed: 0,
-      deadLettered: new Map<string, number>(),
-      skipped: new Map<string, number>(),
-    };
+    const sums = new DestinationSums(this.#audited.has(destination));
     this.#destinations.set(destination, sums);
     return sums;
   }
@@ -342,14 +318,8 @@ function settleWaiting(sums: DestinationSums): void {
   sums.waiting = 0;
 }
 
-function unsureText(destination: string, bin: number, count: number): string {
-  const from = new Date(bin * BIN_MS).toISOString();
-  const what = `${counted(count, "delivery", "deliveries")} of the ten minutes from ${from}`;
-  return `${destination}: ${what} differ after a crash or a change of the owner, and whether others are missing cannot be known`;
-}
-
-function beginning(firstMs: number | undefined): string {
-  if (firstMs === undefined) return "the ledger is empty";
+function beginning(firstMs: number): string {
+  if (!Number.isFinite(firstMs)) return "the ledger is empty";
   const at = new Date(firstMs).toISOString();
   return `the ledger begins at ${at}: calls that were processed before are not in the sums`;
 }

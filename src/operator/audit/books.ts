@@ -24,7 +24,7 @@ import { type PartitionPlace, partitionKey } from "../../domain/record.ts";
 import type { GroupNames } from "../../domain/topics.ts";
 import type { OffsetRange, Processed } from "../../kafka/port.ts";
 import type { LedgerRecord } from "../../router/ledger/ledger-record.ts";
-import { BIN_MS, type Outcome, Sum, type Tallies } from "../../router/ledger/tallies.ts";
+import { BIN_MS, type Outcome, type Sum } from "../../router/ledger/tallies.ts";
 import { Coverage } from "./coverage.ts";
 
 /** The part of Switchyard that wrote a ledger record. */
@@ -35,23 +35,15 @@ export interface Interval {
   readonly toMs: number;
 }
 
-/** What one writer did with the calls of one bin for one destination. */
-export class BookedSum extends Sum {
+/** What a writer did with the calls of one bin for one destination, according to a ledger record. */
+export interface BookedSum {
   readonly writer: Writer;
   readonly bin: number;
   readonly destination: string;
   readonly outcome: Outcome;
-  /** When the ledger records were written. */
-  fromMs = Number.POSITIVE_INFINITY;
-  toMs = Number.NEGATIVE_INFINITY;
-
-  constructor(writer: Writer, bin: number, destination: string, outcome: Outcome) {
-    super();
-    this.writer = writer;
-    this.bin = bin;
-    this.destination = destination;
-    this.outcome = outcome;
-  }
+  readonly sum: Sum;
+  /** When the ledger record was written. */
+  readonly atMs: number;
 }
 
 /** The bins of calls that are audited: from the first up to, but not including, `end`. */
@@ -60,13 +52,17 @@ export interface Bins {
   readonly end: number;
 }
 
+export function isIn({ first, end }: Bins, bin: number): boolean {
+  return bin >= first && bin < end;
+}
+
 /** The partition of one incarnation of a topic. */
-export interface BookedPartition extends PartitionPlace {
+export interface BookedPartition {
   readonly topicId: string;
   readonly group: string;
   readonly coverage: Coverage;
-  /** Ranges that were processed again, with the times of the ledger records. */
-  readonly repeats: { readonly range: OffsetRange; readonly atMs: number }[];
+  /** Ranges that were processed again. */
+  readonly repeats: OffsetRange[];
   /** Offsets that nobody processed, because another program committed an offset above them. */
   readonly moved: OffsetRange[];
 }
@@ -92,39 +88,31 @@ interface Tenure {
 export class Books {
   readonly #groups: GroupNames;
   readonly #bins: Bins;
-  readonly #sums = new Map<string, BookedSum>();
+  readonly #onSum: (sum: BookedSum) => void;
   readonly #partitions = new Map<string, BookedPartition>();
   readonly #tenures = new Map<string, Tenure>();
   readonly #changes: OwnerChange[] = [];
-  /** The number of ledger records. */
-  records = 0;
-  /** The times of the first and the last ledger record; null if there are none. */
-  written: Interval | null = null;
+  /** The time of the first ledger record; infinite if there is none. */
+  firstMs = Number.POSITIVE_INFINITY;
 
-  /** @param bins the bins whose sums are kept. */
-  constructor(groups: GroupNames, bins: Bins) {
+  /** @param onSum called with the sums of these bins. */
+  constructor(groups: GroupNames, bins: Bins, onSum: (sum: BookedSum) => void) {
     this.#groups = groups;
     this.#bins = bins;
+    this.#onSum = onSum;
   }
 
   add(record: LedgerRecord, atMs: number): void {
     const writer = writerOf(record.group, this.#groups);
     if (writer === null) return;
-    this.records += 1;
     // The partitions of the ledger are read in parallel.
-    const { fromMs, toMs } = this.written ?? { fromMs: atMs, toMs: atMs };
-    this.written = { fromMs: Math.min(fromMs, atMs), toMs: Math.max(toMs, atMs) };
-    this.#addSums(writer, record.tallies, atMs);
+    this.firstMs = Math.min(this.firstMs, atMs);
+    record.tallies.each((bin, destination, outcome, sum) => {
+      if (!isIn(this.#bins, bin)) return;
+      this.#onSum({ writer, bin, destination, outcome, sum, atMs });
+    });
     for (const processed of record.read) this.#process(record, processed, atMs);
     if (writer === "replay") this.#own(record.group, record, false, atMs);
-  }
-
-  sums(): Iterable<BookedSum> {
-    return this.#sums.values();
-  }
-
-  partitions(): readonly BookedPartition[] {
-    return [...this.#partitions.values()];
   }
 
   /** Owners that gave up their partitions or crashed, and replays that have not ended. */
@@ -145,18 +133,6 @@ export class Books {
   /** The current incarnation of a topic's partition; null if the ledger does not have it. */
   partitionOf(place: PartitionPlace, topicId: string): BookedPartition | null {
     return this.#partitions.get(keyOf(place, topicId)) ?? null;
-  }
-
-  #addSums(writer: Writer, tallies: Tallies, atMs: number): void {
-    tallies.each((bin, destination, outcome, sum) => {
-      if (bin < this.#bins.first || bin >= this.#bins.end) return;
-      const key = `${writer}/${bin}/${outcome}/${destination}`;
-      const known = this.#sums.get(key) ?? new BookedSum(writer, bin, destination, outcome);
-      this.#sums.set(key, known);
-      known.addAll(sum);
-      known.fromMs = Math.min(known.fromMs, atMs);
-      known.toMs = Math.max(known.toMs, atMs);
-    });
   }
 
   /**
@@ -188,16 +164,14 @@ export class Books {
   }
 
   #process(record: LedgerRecord, processed: Processed, atMs: number): void {
-    const { topic, partition, topicId, ranges, start } = processed;
+    const { group } = record;
+    const { topicId, ranges, start } = processed;
     const key = keyOf(processed, topicId);
-    const known = this.#partitions.get(key);
-    const coverage = new Coverage();
-    const empty = { coverage, repeats: [], moved: [] };
-    const booked = known ?? { topic, partition, topicId, group: record.group, ...empty };
+    const none = { coverage: new Coverage(), repeats: [], moved: [] };
+    const booked = this.#partitions.get(key) ?? { topicId, group, ...none };
     this.#partitions.set(key, booked);
     const before = this.#own(key, record, start !== undefined, atMs);
     if (before?.hasEnded !== false && start !== undefined && ranges.length > 0) {
-      const { group } = record;
       // Another owner can only have processed what this one processes now.
       const fromMs = Math.max(before?.atMs ?? 0, receivedFromMs(record));
       if (fromMs < atMs) this.#changes.push({ group, fromMs, toMs: atMs - 1, isCrash: false });
@@ -206,10 +180,7 @@ export class Books {
     if (start?.isOurs === false && start.offset > end && before !== undefined) {
       booked.moved.push([end, start.offset]);
     }
-    for (const range of ranges) {
-      const twice = booked.coverage.add(range);
-      booked.repeats.push(...twice.map((each) => ({ range: each, atMs })));
-    }
+    for (const range of ranges) booked.repeats.push(...booked.coverage.add(range));
   }
 }
 

@@ -27,6 +27,10 @@ export class Coverage {
     return twice;
   }
 
+  get ranges(): readonly OffsetRange[] {
+    return this.#ranges;
+  }
+
   /** The first offset that was added; null if there is none. */
   get first(): number | null {
     return this.#ranges[0]?.[0] ?? null;
@@ -35,11 +39,6 @@ export class Coverage {
   /** The offset after the last one that was added; 0 if there is none. */
   get end(): number {
     return this.#ranges.at(-1)?.[1] ?? 0;
-  }
-
-  has(offset: number): boolean {
-    const range = this.#ranges[this.#firstEndingAt(offset + 1)];
-    return range !== undefined && range[0] <= offset;
   }
 
   /** The parts of a range that were not added. */

@@ -1,5 +1,6 @@
 /**
- * Excuses deliveries that are too many, because the ledger cannot have them.
+ * Reads which deliveries are left when those that were made of the writer's input are taken away from the content, and
+ * excuses those that the ledger cannot have.
  *
  *   a delivery was written                                    is
  *   when the input changed its owner, or a replay crashed     repeated: the writer had not written it to the ledger
@@ -11,10 +12,10 @@
 
 import type { DestinationId } from "../../domain/ids.ts";
 import type { GroupNames } from "../../domain/topics.ts";
-import { type Books, type Interval, type Writer, writerOf } from "./books.ts";
-import type { Balance, HopName } from "./hops.ts";
-import type { Content, Spare } from "./read-content.ts";
-import type { Window } from "./read-window.ts";
+import { type Books, type Interval, writerOf } from "./books.ts";
+import { type Balance, isWrittenBy } from "./hops.ts";
+import { type Content, type Copy, eachCopy } from "./read-content.ts";
+import type { AuditSource, Window } from "./read-window.ts";
 
 /** When an owner crashes, a record may have been written this long before the last ledger record. */
 const CRASH_MARGIN_MS = 5_000;
@@ -24,65 +25,68 @@ const CRASH_MARGIN_MS = 5_000;
  */
 const LATE_MARGIN_MS = 30_000;
 
-/** Those that write to the topics of a hop, also when they reroute deliveries. */
-const WRITERS: Readonly<Record<HopName, readonly Writer[]>> = {
-  queue: ["route", "deletion", "replay", "delay"],
-  delay: ["deliver", "route", "deletion", "delay"],
-  retry: ["delay", "replay"],
-};
+export type Excuse = "repeated" | "pending";
 
-/** For each delivery, how often it was written while the owner changed, and how often its writer may not be done. */
-export type Excuses = ReadonlyMap<number, { readonly repeated: number; readonly pending: number }>;
+const EXCUSES: readonly (Excuse | null)[] = ["repeated", "pending", null];
 
-/** @param open the keys of input that is not in the ledger. */
-export function excusesOf(
-  spare: readonly Spare[],
-  groups: GroupNames,
-  { books, hasOpenDeletions }: Window,
-  balance: Balance,
-  open: ReadonlySet<number> | undefined,
-): Excuses {
-  const isAtChange = changesOf(groups, books, balance);
-  return new Map(
-    spare.map(({ key, all }) => {
-      const repeated = all.filter(({ atMs }) => isAtChange(atMs)).length;
-      const isPending = ({ isNew, isDeletion }: Content) => {
-        return isNew || (isDeletion && hasOpenDeletions);
-      };
-      const pending = open?.has(key) === true ? all : all.filter(isPending);
-      return [key, { repeated, pending: pending.length }];
-    }),
-  );
+/** A delivery for which the writer's input does not account. */
+export interface Spare extends Copy {
+  /** True if the writer's input has its message ID. */
+  readonly isKnown: boolean;
+  readonly excuse: Excuse | null;
 }
 
-/** Divides deliveries into those that were repeated, those that may be in the ledger later, and the others. */
-export function withExcuse(all: readonly Spare[], excuses: Excuses) {
-  const left = new Map(excuses);
-  const repeated: Spare[] = [];
-  const pending: Spare[] = [];
-  const named: Spare[] = [];
-  for (const each of all) {
-    const times = left.get(each.key) ?? { repeated: 0, pending: 0 };
-    if (times.repeated > 0) {
-      left.set(each.key, { ...times, repeated: times.repeated - 1 });
-      repeated.push(each);
-    } else if (times.pending > 0) {
-      left.set(each.key, { ...times, pending: times.pending - 1 });
-      pending.push(each);
-    } else named.push(each);
-  }
-  return { repeated, pending, named };
+/** If only some of the same deliveries are too many, they are those with an excuse, and then those that were written last. */
+export async function readSpare(
+  source: AuditSource,
+  window: Window,
+  balance: Balance,
+  { byKey }: Content,
+  excuse: (copy: Copy) => Excuse | null,
+): Promise<readonly Spare[]> {
+  if ([...byKey.values()].every(({ times, taken }) => times.length === taken)) return [];
+  const found = new Map<number, Spare[]>();
+  await eachCopy(source, window, balance, (copy) => {
+    const { times, taken } = byKey.get(copy.key) ?? { times: [], taken: 0 };
+    if (times.length === taken) return;
+    const spare = { ...copy, isKnown: taken > 0, excuse: excuse(copy) };
+    found.set(copy.key, [...(found.get(copy.key) ?? []), spare]);
+  });
+  return [...found].flatMap(([key, copies]) => {
+    const number = copies.length - (byKey.get(key)?.taken ?? 0);
+    const rank = ({ excuse }: Spare) => EXCUSES.indexOf(excuse);
+    return copies
+      .toSorted((one, other) => rank(one) - rank(other) || other.atMs - one.atMs)
+      .slice(0, number);
+  });
+}
+
+/**
+ * Returns the excuse of a delivery that is too many; null if there is none.
+ *
+ * @param isAtChange see `changesOf`.
+ * @param open the keys of input that is not in the ledger.
+ */
+export function excuseOf(
+  { key, atMs, isNew, isDeletion }: Copy,
+  isAtChange: (atMs: number) => boolean,
+  { hasOpenDeletions }: Pick<Window, "hasOpenDeletions">,
+  open: ReadonlySet<number> | undefined,
+): Excuse | null {
+  if (isAtChange(atMs)) return "repeated";
+  const isPending = isNew || (isDeletion && hasOpenDeletions) || open?.has(key) === true;
+  return isPending ? "pending" : null;
 }
 
 /** Returns whether, at a time, a partition or replay from which the hop is written was changing its owner. */
 export function changesOf(
   groups: GroupNames,
-  books: Books,
-  { hop, destination }: Balance,
+  books: Pick<Books, "changes">,
+  { hop, destination }: Pick<Balance, "hop" | "destination">,
 ): (atMs: number) => boolean {
   const isWriter = (group: string) => {
     const writer = writerOf(group, groups);
-    if (writer === null || !WRITERS[hop.name].includes(writer)) return false;
+    if (writer === null || !isWrittenBy(hop, writer)) return false;
     return writer !== "deliver" || group === groups.deliver(destination as DestinationId);
   };
   const changes = books

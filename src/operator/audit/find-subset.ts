@@ -27,7 +27,6 @@ function finderIn<Item extends Hash>(
     const { count } = wanted;
     if (count === 0) return wanted.isZero ? [] : null;
     if (count < 0 || count > candidates.length) return null;
-    if (count === candidates.length) return isSum(candidates, wanted) ? candidates : null;
     if (count > candidates.length - count) {
       const others = sumOf(candidates);
       others.addAll(wanted, -1);
@@ -121,11 +120,6 @@ function findWithOne<Item extends Hash, Other extends Hash>(
     sum.remove(item);
   }
   return null;
-}
-
-function isSum(items: readonly Hash[], { high, low }: Hash): boolean {
-  const sum = sumOf(items);
-  return sum.high === high && sum.low === low;
 }
 
 export function sumOf(items: readonly Hash[]): Sum {

@@ -14,24 +14,55 @@
  */
 
 import { type Identity, type Outcome, Sum } from "../../router/ledger/tallies.ts";
-import type { Bins, BookedSum, Writer } from "./books.ts";
+import { type Bins, type BookedSum, isIn, type Writer } from "./books.ts";
 
 export type HopName = "queue" | "delay" | "retry";
 
 export interface Hop {
   readonly name: HopName;
+  readonly where: string;
   readonly written: Outcome;
   /** The writer whose input is read to name what is missing. */
   readonly writer: Writer;
+  /** Others that write there, also when they reroute deliveries. */
+  readonly alsoBy: readonly Writer[];
   readonly reader: Writer;
   readonly processed: Outcome;
 }
 
-const HOPS: readonly Hop[] = [
-  { name: "queue", written: "queued", writer: "route", reader: "deliver", processed: "in" },
-  { name: "delay", written: "retry", writer: "deliver", reader: "delay", processed: "in" },
-  { name: "retry", written: "returned", writer: "delay", reader: "deliver", processed: "in:retry" },
-];
+export const HOPS: Readonly<Record<HopName, Hop>> = {
+  queue: {
+    name: "queue",
+    where: "the destination's queue",
+    written: "queued",
+    writer: "route",
+    alsoBy: ["deletion", "replay", "delay"],
+    reader: "deliver",
+    processed: "in",
+  },
+  delay: {
+    name: "delay",
+    where: "a delay topic",
+    written: "retry",
+    writer: "deliver",
+    alsoBy: ["route", "deletion", "delay"],
+    reader: "delay",
+    processed: "in",
+  },
+  retry: {
+    name: "retry",
+    where: "the destination's retry topic",
+    written: "returned",
+    writer: "delay",
+    alsoBy: ["replay"],
+    reader: "deliver",
+    processed: "in:retry",
+  },
+};
+
+export function isWrittenBy({ writer, alsoBy }: Hop, other: Writer): boolean {
+  return writer === other || alsoBy.includes(other);
+}
 
 /** Content minus what was written. */
 export class Balance extends Sum {
@@ -58,26 +89,24 @@ export class Balances {
     this.#bins = bins;
   }
 
-  addBooked(booked: BookedSum): void {
-    for (const hop of HOPS) {
-      const isWritten = booked.outcome === hop.written;
-      const isProcessed = booked.writer === hop.reader && booked.outcome === hop.processed;
+  addBooked({ writer, bin, destination, outcome, sum, atMs }: BookedSum): void {
+    for (const hop of Object.values(HOPS)) {
+      const isWritten = outcome === hop.written;
+      const isProcessed = writer === hop.reader && outcome === hop.processed;
       if (!isWritten && !isProcessed) continue;
-      const balance = this.#of(hop.name, booked.bin, booked.destination);
-      balance.addAll(booked, isProcessed ? 1 : -1);
-      balance.fromMs = Math.min(balance.fromMs, booked.fromMs);
-      balance.toMs = Math.max(balance.toMs, booked.toMs);
+      const balance = this.#of(hop.name, bin, destination);
+      balance.addAll(sum, isProcessed ? 1 : -1);
+      balance.fromMs = Math.min(balance.fromMs, atMs);
+      balance.toMs = Math.max(balance.toMs, atMs);
     }
   }
 
   /** @param times 1 for a record that is not in the ledger, -1 for one that is in two ledger records. */
   addRecord(hop: HopName, destination: string, identity: Identity, times: 1 | -1): void {
-    const { bin } = identity;
-    if (bin < this.#bins.first || bin >= this.#bins.end) return;
-    const sum = new Sum();
-    sum.add(identity);
-    const balance = this.#of(hop, bin, destination);
-    balance.addAll(sum, times);
+    if (!isIn(this.#bins, identity.bin)) return;
+    const balance = this.#of(hop, identity.bin, destination);
+    if (times === 1) balance.add(identity);
+    else balance.remove(identity);
     // The record may have been written at any time.
     if (times === 1) balance.toMs = Number.POSITIVE_INFINITY;
   }
@@ -93,9 +122,7 @@ export class Balances {
     const key = `${hop}/${bin}/${destination}`;
     const known = this.#balances.get(key);
     if (known !== undefined) return known;
-    const found = HOPS.find(({ name }) => name === hop);
-    if (found === undefined) throw new Error(`no hop ${hop}`);
-    const balance = new Balance(found, bin, destination);
+    const balance = new Balance(HOPS[hop], bin, destination);
     this.#balances.set(key, balance);
     return balance;
   }

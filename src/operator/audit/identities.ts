@@ -21,8 +21,19 @@ export interface Identified {
   readonly identity: Identity;
 }
 
-/** A record of `calls`. One that is not a call is identified by its position. */
-export function identifiedCall(record: IncomingRecord): Identified {
+/**
+ * @param isCall true for a record of `calls`. One that is not a call is identified by its position.
+ * @param more see `deliveryIdentity`.
+ */
+export function identified(record: IncomingRecord, isCall: boolean, more = 0): Identified {
+  if (isCall) return identifiedCall(record);
+  const delivery = talliedDelivery(record);
+  const { messageId, destination } = delivery;
+  const identity = deliveryIdentity(delivery, more);
+  return { messageId: messageId === "" ? null : messageId, destination, identity };
+}
+
+function identifiedCall(record: IncomingRecord): Identified {
   const { topic, partition, offset, timestampMs } = record;
   const value = typedValue(record);
   const parsed =
@@ -34,12 +45,4 @@ export function identifiedCall(record: IncomingRecord): Identified {
   const messageId = messageIdOf(parsed.call, record);
   const { receivedAtMs } = callTimes(parsed.call, usableRecordTime(timestampMs, timestampMs));
   return { messageId, destination: "", identity: identityOf(messageId, receivedAtMs) };
-}
-
-/** @param more see `deliveryIdentity`. */
-export function identifiedDelivery(record: IncomingRecord, more = 0): Identified {
-  const delivery = talliedDelivery(record);
-  const { messageId, destination } = delivery;
-  const identity = deliveryIdentity(delivery, more);
-  return { messageId: messageId === "" ? null : messageId, destination, identity };
 }

@@ -5,10 +5,15 @@
  *   step
  *   1  counts how often the topic contains each delivery of the bin
  *   2  for each ledger record of the writer, takes the deliveries that were made of its input away from this
- *      (`settle.ts`). Those whose sum is still missing are found among the input that the topic does not contain
- *      (`find-missing.ts`)
- *   3  what is left in the topic are the deliveries of other writers, and those that are too many. If these cannot be
- *      told from each other, those that a crash excuses are too many; otherwise, they are only counted
+ *      (`settle.ts`). What it lacks is missing, or was deleted after its reader had processed it
+ *   3  what is left in the topic are the deliveries of other writers, and those that are too many
+ *   4  explains the balance by what is lacking and by what is left (`explain.ts`)
+ *
+ *   if there is no explanation, and the topic                 then
+ *   contains all that its reader has processed                what is certainly lacking is missing
+ *   does not contain less than it should, but deliveries      whether others are missing cannot be known
+ *     that were written during a crash
+ *   otherwise                                                 the number of those that differ is known
  *
  *   a delivery that is too many                               is
  *   has an excuse (`excuses.ts`)                              repeated, or in progress
@@ -17,16 +22,15 @@
  */
 
 import type { RecordPlace } from "../../domain/record.ts";
-import type { Sum } from "../../router/ledger/tallies.ts";
-import { changesOf, type Excuses, excusesOf, withExcuse } from "./excuses.ts";
-import { findMissing } from "./find-missing.ts";
-import { findDifference, findSubset, sumOf } from "./find-subset.ts";
+import { Sum } from "../../router/ledger/tallies.ts";
+import { changesOf, excuseOf, readSpare, type Spare } from "./excuses.ts";
+import { explain } from "./explain.ts";
 import type { Balance, HopName } from "./hops.ts";
-import { identifiedCall, identifiedDelivery } from "./identities.ts";
-import { eachContent, readContent, readSpare, type Spare } from "./read-content.ts";
+import { identified } from "./identities.ts";
+import { type Content, readContent } from "./read-content.ts";
 import { type Input, readEntries, readInput } from "./read-input.ts";
 import { type AuditSource, readRanges, type Window } from "./read-window.ts";
-import { groupsOf, settle } from "./settle.ts";
+import { settle } from "./settle.ts";
 
 /** Maximum number of missing deliveries of ten minutes and a destination that are named. The others are counted. */
 const NAMED_MAX = 1_000;
@@ -72,67 +76,45 @@ export async function locate(
   const { hop, destination } = balance;
   const content = await readContent(source, window, balance);
   const { entries, others } = await readEntries(source, window, balance);
-  const inputs = await readInput(source, window, balance, entries, content);
-  const groups = groupsOf(entries, inputs);
-  await settle(source, window, balance, groups);
-  const spare = await readSpare(source, window, balance, content);
-  const excuses = excusesOf(spare, source.groups, window, balance, open.get(hop.name));
-  const assigned = tooManyOf(spare, others, excuses);
-  const found = findMissing(groups, missingSum(balance, assigned));
-  const isMixed = groups.some(({ rest }) => rest.count <= 0 && !rest.isZero);
-  // If some of each are left, they may be the same deliveries, whose input was deleted.
-  const isClear = assigned !== null && !isMixed && (assigned.length === 0 || found.unnamed === 0);
-  const absent = groups.flatMap(({ candidates }) => candidates);
-  const explained = isClear ? null : findDifference(balance, spare, absent);
-  const tooMany = explained?.plus ?? (isClear ? assigned : null);
-  const surplus = Math.max(0, spare.length - others.count);
-  // More cannot be missing: the content was deleted.
-  const isMore = assigned === null && found.missing.length > surplus - balance.count;
-  const missing = explained?.minus ?? (isMore ? [] : found.missing);
-  const { repeated, pending, named } = withExcuse(tooMany ?? spare, excuses);
-  if (tooMany === null) {
-    const atChange = repeated.slice(0, surplus);
-    // Copies only add to the content: if there is less, something is missing.
-    if (balance.count >= 0 && (await mayHaveCopies(source, window, balance))) {
-      // The topic contains all that it should, so what is missing of a ledger record is.
-      const certain = assigned === null ? [] : missing;
-      const findings = await missingIn(source, balance, certain);
-      const unsure = Math.max(1, balance.count, surplus + missing.length - certain.length);
-      return { findings, unnamed: 0, unsure, repeated: atChange.length, inProgress: 0 };
-    }
-    const notYet = pending.slice(0, surplus - atChange.length);
-    const excused = atChange.length + notYet.length;
-    const rest = balance.count + missing.length - excused;
-    // If the number is right, and the sum is not, one is missing and another one is extra.
-    const unnamed = rest === 0 && excused === 0 ? 2 : Math.abs(rest);
-    const findings = await missingIn(source, balance, missing);
-    const inProgress = waitingOf(notYet);
-    return { findings, unnamed, unsure: 0, repeated: atChange.length, inProgress };
-  }
+  const groups = settle(entries, await readInput(source, window, balance, entries, content));
+  const isAtChange = changesOf(source.groups, window.books, balance);
+  const spare = await readSpare(source, window, balance, content, (copy) =>
+    excuseOf(copy, isAtChange, window, open.get(hop.name)),
+  );
+  const lacking = groups.flatMap((group) => group.lacking);
+  const explained = explain(balance, spare, lacking, others);
+  const certain = groups.flatMap((group) => (group.isCertain ? group.lacking : []));
+  const isWhole = isAllOf(content, balance, [...entries.map(({ sum }) => sum), others]);
+  const missing = explained?.missing ?? (isWhole ? certain : []);
+  const surplus = balance.count + missing.length;
+  const excused = spare.filter(({ excuse }) => excuse !== null).slice(0, Math.max(0, surplus));
+  const tooMany = explained?.tooMany ?? excused;
   const findings = [
     ...(await missingIn(source, balance, missing)),
-    ...named.map((each) => findingOf(each, destination)),
+    ...tooMany.flatMap((each) => (each.excuse === null ? findingOf(each, destination) : [])),
   ];
-  const more = Math.max(0, missing.length - NAMED_MAX);
-  const unnamed = more + (explained === null ? found.unnamed : 0);
-  const inProgress = waitingOf(pending);
-  return { findings, unnamed, unsure: 0, repeated: repeated.length, inProgress };
+  const repeated = tooMany.filter(({ excuse }) => excuse === "repeated").length;
+  const inProgress = tooMany.filter(({ excuse, isWaiting }) => {
+    return excuse === "pending" && isWaiting;
+  }).length;
+  const unlisted = Math.max(0, missing.length - NAMED_MAX);
+  const located = { findings, repeated, inProgress, unsure: 0, unnamed: unlisted };
+  if (explained !== null) return located;
+  // Copies only add to the content: if there is less, something is missing.
+  const mayBeCopies = [...content.byKey.values()].some(({ times }) => times.some(isAtChange));
+  if (surplus >= 0 && mayBeCopies) return { ...located, unsure: Math.max(1, surplus) };
+  const rest = Math.abs(surplus - excused.length);
+  // If the number is right, and the sum is not, one is missing and another one is extra.
+  const isOther = rest === 0 && excused.length === 0;
+  return { ...located, unnamed: unlisted + (isOther ? 2 : rest) };
 }
 
-/** True if an owner that crashed may have written some of the deliveries, also if it was the first one of all. */
-async function mayHaveCopies(
-  source: AuditSource,
-  window: Window,
-  balance: Balance,
-): Promise<boolean> {
-  const { books } = window;
-  if (books.changes().some(({ isCrash }) => isCrash)) return true;
-  const isAtChange = changesOf(source.groups, books, balance);
-  let isAny = false;
-  await eachContent(source, window, balance, ({ atMs }) => {
-    isAny ||= isAtChange(atMs);
-  });
-  return isAny;
+/** True if no record was deleted from the topic after it had been processed. */
+function isAllOf({ sum }: Content, balance: Sum, written: readonly Sum[]): boolean {
+  const rest = new Sum();
+  rest.addAll(sum);
+  for (const each of [balance, ...written]) rest.addAll(each, -1);
+  return rest.isZero;
 }
 
 async function missingIn(
@@ -144,43 +126,12 @@ async function missingIn(
   for (const { place, entries } of missing.slice(0, NAMED_MAX)) {
     const atMs = entries[0]?.atMs ?? 0;
     const at = new Date(atMs).toISOString();
-    const last = `the ${hop.writer} stage wrote it to ${WHERE[hop.name]} before ${at}, but it is not there`;
+    const last = `the ${hop.writer} stage wrote it to ${hop.where} before ${at}, but it is not there`;
     const messageId = await messageIdAt(source, place);
     findings.push({ kind: "missing", messageId, destination, place, atMs, last });
   }
   return findings;
 }
-
-function waitingOf(pending: readonly Spare[]): number {
-  return pending.filter(({ isWaiting }) => isWaiting).length;
-}
-
-/** The balance, without what is too many. */
-function missingSum(balance: Balance, tooMany: readonly Spare[] | null): Sum | null {
-  if (tooMany === null) return null;
-  const sum = sumOf(tooMany);
-  sum.addAll(balance, -1);
-  return sum;
-}
-
-/** Null if it cannot be told which of them other writers have written. */
-function tooManyOf(
-  spare: readonly Spare[],
-  others: Sum,
-  excuses: Excuses,
-): readonly Spare[] | null {
-  const all = withoutOthers(spare, others);
-  if (all !== null) return all;
-  const { repeated, pending, named: rest } = withExcuse(spare, excuses);
-  const named = withoutOthers(rest, others);
-  return named && [...repeated, ...pending, ...named];
-}
-
-const WHERE: Readonly<Record<HopName, string>> = {
-  queue: "the destination's queue",
-  delay: "a delay topic",
-  retry: "the destination's retry topic",
-};
 
 function findingOf({ messageId, place, isKnown, atMs }: Spare, destination: string): Finding {
   const at = new Date(atMs).toISOString();
@@ -190,17 +141,11 @@ function findingOf({ messageId, place, isKnown, atMs }: Spare, destination: stri
   return { kind: isKnown ? "doubled" : "extra", messageId, destination, place, atMs, last };
 }
 
-function withoutOthers(spare: readonly Spare[], others: Sum): readonly Spare[] | null {
-  const rest = sumOf(spare);
-  rest.addAll(others, -1);
-  return findSubset(spare, rest);
-}
-
 async function messageIdAt(source: AuditSource, place: RecordPlace): Promise<string | null> {
   const found: (string | null)[] = [];
   await readRanges(source, place, [[place.offset, place.offset + 1]], (record) => {
     const isCall = place.topic === source.topics.calls;
-    found.push((isCall ? identifiedCall(record) : identifiedDelivery(record)).messageId);
+    found.push(identified(record, isCall).messageId);
   });
   return found[0] ?? null;
 }

@@ -5,20 +5,20 @@
 
 import {
   type IncomingRecord,
-  type PartitionPlace,
   partitionKey,
   placeOf,
   type RecordPlace,
 } from "../../domain/record.ts";
-import type { OffsetRange } from "../../kafka/port.ts";
+import type { OffsetRange, Processed } from "../../kafka/port.ts";
 import type { LedgerRecord } from "../../router/ledger/ledger-record.ts";
 import { type Outcome, Sum } from "../../router/ledger/tallies.ts";
 import { eachInParallel } from "../connect/partition-ranges.ts";
 import { writerOf } from "./books.ts";
+import { Coverage } from "./coverage.ts";
 import { type Hash, keyOf } from "./find-subset.ts";
 import type { Balance } from "./hops.ts";
-import { identifiedCall, identifiedDelivery } from "./identities.ts";
-import type { Contained } from "./read-content.ts";
+import { identified } from "./identities.ts";
+import type { Contained, Content } from "./read-content.ts";
 import { type AuditSource, readLedger, readRanges, type Window } from "./read-window.ts";
 
 /** What a ledger record of the writer says about the bin and the destination. */
@@ -69,19 +69,10 @@ export async function readEntries(
   return { entries, others };
 }
 
-/** The end of the partition; 0 if the topic was recreated since, or is not read. */
-function endOf({ partitions }: Window, place: PartitionPlace, topicId: string): number {
-  const found = partitions.find(
-    ({ topic, partition }) => topic === place.topic && partition === place.partition,
-  );
-  if (found === undefined) return 0;
-  // Without an ID, it cannot be told.
-  return topicId === "" || found.booked?.topicId === topicId ? found.end : 0;
-}
-
 /** A range of one partition that is in the ledger record of an entry. */
 interface InputRange {
   readonly entry: Entry;
+  readonly place: Processed;
   readonly range: OffsetRange;
 }
 
@@ -94,25 +85,26 @@ export async function readInput(
   window: Window,
   balance: Balance,
   entries: readonly Entry[],
-  content: ReadonlyMap<number, Contained>,
+  { byKey }: Content,
 ): Promise<Iterable<Input>> {
   const found = new Map<number, Input>();
-  const inputs = new Map<string, { place: PartitionPlace; all: InputRange[] }>();
-  for (const entry of entries) {
-    for (const { topic, partition, topicId, ranges } of entry.read) {
-      const place = { topic, partition };
-      const end = endOf(window, place, topicId);
-      const input = inputs.get(partitionKey(place)) ?? { place, all: [] };
-      inputs.set(partitionKey(place), input);
-      // A topic that was recreated has other records at the same offsets.
-      for (const range of ranges) if (range[1] <= end) input.all.push({ entry, range });
-    }
-  }
-  await eachInParallel([...inputs.values()], async ({ place, all }) => {
-    const sorted = all.toSorted((one, other) => one.range[0] - other.range[0]);
+  const all = entries.flatMap((entry): readonly InputRange[] =>
+    entry.read.flatMap((place) => place.ranges.map((range) => ({ entry, place, range }))),
+  );
+  const byPartition = Map.groupBy(all, ({ place }) => partitionKey(place));
+  await eachInParallel(window.partitions, async (partition) => {
+    const { end, booked } = partition;
+    const own = byPartition.get(partitionKey(partition)) ?? [];
+    // A topic that was recreated has other records at the same offsets. Without an ID, it cannot be told.
+    const existing = own.filter(({ place: { topicId }, range }) => {
+      return range[1] <= end && (topicId === "" || topicId === booked?.topicId);
+    });
+    const sorted = existing.toSorted((one, other) => one.range[0] - other.range[0]);
+    const coverage = new Coverage();
+    for (const { range } of sorted) coverage.add(range);
     let next = 0;
     let covering: InputRange[] = [];
-    await readRanges(source, place, joined(sorted), (record) => {
+    await readRanges(source, partition, coverage.ranges, (record) => {
       const { offset } = record;
       for (let each = sorted[next]; each !== undefined && each.range[0] <= offset; ) {
         covering = covering.filter(({ range }) => range[1] > offset);
@@ -127,7 +119,7 @@ export async function readInput(
         ...hash,
         place: placeOf(record),
         entries: [],
-        content: content.get(key) ?? { count: 0, taken: 0 },
+        content: byKey.get(key) ?? { times: [], taken: 0 },
       };
       found.set(key, input);
       for (const { entry, range } of covering) if (offset < range[1]) input.entries.push(entry);
@@ -136,22 +128,11 @@ export async function readInput(
   return found.values();
 }
 
-/** @param sorted in the order of their starts. */
-function joined(sorted: readonly InputRange[]): readonly OffsetRange[] {
-  const joined: OffsetRange[] = [];
-  for (const { range } of sorted) {
-    const [from, to] = joined.at(-1) ?? [0, -1];
-    if (range[0] > to) joined.push(range);
-    else joined[joined.length - 1] = [from, Math.max(to, range[1])];
-  }
-  return joined;
-}
-
 /** Null if the input is not about the bin and the destination. */
 function hashIn(record: IncomingRecord, balance: Balance): Hash | null {
   const isCall = balance.hop.name === "queue";
   const more = balance.hop.name === "delay" ? 1 : 0;
-  const found = isCall ? identifiedCall(record) : identifiedDelivery(record, more);
+  const found = identified(record, isCall, more);
   const { bin, high, low } = found.identity;
   if (bin !== balance.bin || !(isCall || found.destination === balance.destination)) return null;
   return { high, low };

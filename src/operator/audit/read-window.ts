@@ -20,8 +20,9 @@ import type { IncomingRecord, PartitionPlace } from "../../domain/record.ts";
 import { delayOfTopic, type GroupNames, type TopicNames } from "../../domain/topics.ts";
 import type { Kafka, OffsetRange, PartitionOffsets } from "../../kafka/port.ts";
 import { type LedgerRecord, parseLedgerRecord } from "../../router/ledger/ledger-record.ts";
+import { BIN_MS } from "../../router/ledger/tallies.ts";
 import { CLOCK_MARGIN_MS, eachInParallel, READ_MAX_BYTES } from "../connect/partition-ranges.ts";
-import { type Bins, type BookedPartition, Books, type Interval } from "./books.ts";
+import { type Bins, type BookedPartition, type BookedSum, Books, type Interval } from "./books.ts";
 import type { HopName } from "./hops.ts";
 
 /** How far the clocks of producers may be ahead. */
@@ -39,10 +40,10 @@ export interface AuditSource {
 }
 
 /** A topic whose records are compared, and the group that reads it. */
-export interface AuditedTopic {
+interface AuditedTopic {
   readonly topic: string;
   readonly group: string;
-  /** Null for `calls`. */
+  /** Null for `calls` and `deletion-requests`. */
   readonly hop: HopName | null;
 }
 
@@ -59,7 +60,7 @@ export interface Window {
 
 /** A partition, from its first record of the window to its end. */
 export interface WindowPartition extends PartitionPlace {
-  readonly audited: AuditedTopic;
+  readonly hop: AuditedTopic["hop"];
   /** Null if the ledger has nothing about the partition. */
   readonly booked: BookedPartition | null;
   /** The first offset that still exists, and the end. */
@@ -76,7 +77,10 @@ function auditedTopics(
   { topics, groups, destinations }: AuditSource,
   existing: readonly string[],
 ): readonly AuditedTopic[] {
-  const all: AuditedTopic[] = [{ topic: topics.calls, group: groups.route, hop: null }];
+  const all: AuditedTopic[] = [
+    { topic: topics.calls, group: groups.route, hop: null },
+    { topic: topics.deletionRequests, group: groups.deletion, hop: null },
+  ];
   for (const id of destinations) {
     const group = groups.deliver(id);
     all.push({ topic: topics.deliveries(id), group, hop: "queue" });
@@ -89,8 +93,12 @@ function auditedTopics(
   return all.filter(({ topic }) => existing.includes(topic));
 }
 
-/** @param fromMs the start of the first bin. */
-export async function readWindow(source: AuditSource, bins: Bins, fromMs: number): Promise<Window> {
+/** @param onSum see `Books`. */
+export async function readWindow(
+  source: AuditSource,
+  bins: Bins,
+  onSum: (sum: BookedSum) => void,
+): Promise<Window> {
   const { admin } = source.kafka;
   const existing = await admin.topics();
   const topics = auditedTopics(source, existing);
@@ -100,52 +108,38 @@ export async function readWindow(source: AuditSource, bins: Bins, fromMs: number
     new Map([...asked].map(([group, own]) => [group, own.map(({ topic }) => topic)])),
   );
   const starting = await admin.offsetsOf(names);
-  const books = new Books(source.groups, bins);
+  const books = new Books(source.groups, bins, onSum);
+  const fromMs = bins.first * BIN_MS;
   const sinceMs = Math.max(0, fromMs - CLOCK_MARGIN_MS);
   const ledger = await admin.offsets(source.topics.ledger);
   // Producers may be ahead of the stages, which then process calls before the time at which they were received.
   const whole = { fromMs: Math.max(0, sinceMs - AHEAD_MS), toMs: Number.POSITIVE_INFINITY };
   const add = (record: LedgerRecord, atMs: number) => books.add(record, atMs);
   const hasEarlier = await readLedger(source, ledger, whole, add);
-  const reachesBack = hasEarlier || (books.written?.fromMs ?? fromMs) < fromMs;
+  const reachesBack = hasEarlier || books.firstMs < fromMs;
   const ids = await admin.topicIds(names);
   const offsets = await admin.offsetsOf(names);
   const laterOffsets = await admin.offsetsOf(names);
-  const partitions: WindowPartition[] = [];
-  await eachInParallel(topics, async (audited) => {
-    const { topic, group } = audited;
-    const starts = await admin.offsetsAt(topic, sinceMs);
+  const all: WindowPartition[] = [];
+  await eachInParallel(topics, async ({ topic, group, hop }) => {
     const own = committed.get(group)?.get(topic) ?? [];
+    const earlier = starting.get(topic) ?? [];
     const later = laterOffsets.get(topic) ?? [];
-    for (const each of offsets.get(topic) ?? []) {
-      const { partition, first, end } = each;
-      const { end: laterEnd } = later.find((other) => other.partition === partition) ?? each;
-      const at = (all: readonly { partition: number; offset: number }[]) =>
-        all.find((other) => other.partition === partition)?.offset ?? 0;
-      const before = starting.get(topic)?.find((other) => other.partition === partition)?.end ?? 0;
+    const period = { fromMs: sinceMs, toMs: Number.POSITIVE_INFINITY };
+    const parts = await partsIn(admin, topic, offsets.get(topic) ?? [], period);
+    for (const { partition, first, end, from } of parts) {
+      const isSame = (other: { readonly partition: number }) => other.partition === partition;
       const booked = books.partitionOf({ topic, partition }, ids.get(topic) ?? "");
-      const holes = holesOf(laterEnd, at(starts), booked);
-      const offsets = { first, before, end, holes, committed: at(own) };
-      partitions.push({ topic, partition, audited, booked, ...offsets });
+      const holes = holesOf(later.find(isSame)?.end ?? end, from, booked);
+      const before = earlier.find(isSame)?.end ?? 0;
+      const offsets = { first, before, end, holes, committed: own.find(isSame)?.offset ?? 0 };
+      all.push({ topic, partition, hop, booked, ...offsets });
     }
   });
-  const hasOpenDeletions =
-    existing.includes(source.topics.deletionRequests) &&
-    (await hasOpenRequests(source, books, sinceMs));
+  const isRequests = ({ topic }: PartitionPlace) => topic === source.topics.deletionRequests;
+  const partitions = all.filter((each) => !isRequests(each));
+  const hasOpenDeletions = all.some((each) => isRequests(each) && each.holes.length > 0);
   return { books, reachesBack, partitions, hasOpenDeletions, ledger };
-}
-
-async function hasOpenRequests(
-  { kafka: { admin }, topics: { deletionRequests: topic } }: AuditSource,
-  books: Books,
-  sinceMs: number,
-): Promise<boolean> {
-  const id = (await admin.topicIds([topic])).get(topic) ?? "";
-  const starts = await admin.offsetsAt(topic, sinceMs);
-  return (await admin.offsets(topic)).some(({ partition, first, end }) => {
-    const start = starts.find((other) => other.partition === partition)?.offset ?? first;
-    return holesOf(end, start, books.partitionOf({ topic, partition }, id)).length > 0;
-  });
 }
 
 /** Offsets below the first one in the ledger belong to earlier calls, unless they are in the window. */
@@ -159,31 +153,40 @@ function holesOf(
   return booked.coverage.holes([from, end]);
 }
 
-/** Returns true if the ledger has, or had, records of the time before `fromMs`. */
+/** Returns true if the ledger has, or had, records of the time before the period. */
 export async function readLedger(
-  { kafka, topics, signal, onRead }: AuditSource,
+  source: AuditSource,
   ends: readonly PartitionOffsets[],
-  { fromMs, toMs }: Interval,
+  period: Interval,
   take: (record: LedgerRecord, atMs: number) => void,
 ): Promise<boolean> {
-  const starts = await kafka.admin.offsetsAt(topics.ledger, fromMs);
-  const stops =
-    toMs === Number.POSITIVE_INFINITY ? [] : await kafka.admin.offsetsAt(topics.ledger, toMs);
+  const topic = source.topics.ledger;
+  const parts = await partsIn(source.kafka.admin, topic, ends, period);
   const isNew = onlyOnce();
-  await eachInParallel(ends, async ({ partition, first, end }) => {
-    const from = starts.find((each) => each.partition === partition)?.offset ?? first;
-    const stop = stops.find((each) => each.partition === partition)?.offset ?? end;
-    const to = Math.min(stop, end);
-    const range = { topic: topics.ledger, partition, from, to, maxBytes: READ_MAX_BYTES, signal };
-    for await (const records of kafka.read(range)) {
-      for (const { value, timestampMs } of records) {
-        const parsed = parseLedgerRecord(value);
-        if (parsed !== null && isNew(parsed)) take(parsed, timestampMs);
-      }
-      onRead(records.length);
-    }
+  await eachInParallel(parts, ({ partition, from, to }) =>
+    readRanges(source, { topic, partition }, [[from, to]], ({ value, timestampMs }) => {
+      const parsed = parseLedgerRecord(value);
+      if (parsed !== null && isNew(parsed)) take(parsed, timestampMs);
+    }),
+  );
+  return parts.some(({ from }) => from > 0);
+}
+
+/** Adds the offsets between which the records of a period are to the partitions of a topic. Its end may be infinite. */
+export async function partsIn<Part extends PartitionOffsets>(
+  admin: Kafka["admin"],
+  topic: string,
+  parts: readonly Part[],
+  { fromMs, toMs }: Interval,
+): Promise<readonly (Part & { readonly from: number; readonly to: number })[]> {
+  const starts = await admin.offsetsAt(topic, fromMs);
+  const stops = Number.isFinite(toMs) ? await admin.offsetsAt(topic, toMs) : [];
+  return parts.map((part) => {
+    const { partition, first, end } = part;
+    const offsetIn = (all: typeof starts) => all.find((each) => each.partition === partition);
+    const to = Math.min(offsetIn(stops)?.offset ?? end, end);
+    return { ...part, from: offsetIn(starts)?.offset ?? first, to };
   });
-  return starts.some(({ offset }) => offset > 0);
 }
 
 /** Returns a function that recognizes ledger records that exist twice: they are written again in the same order. */

@@ -14,122 +14,101 @@
  */
 
 import { Sum } from "../../router/ledger/tallies.ts";
-import { findDifference, keyOf } from "./find-subset.ts";
-import type { Balance } from "./hops.ts";
-import { eachContent } from "./read-content.ts";
+import { findDifference, findSubset } from "./find-subset.ts";
 import type { Entry, Input } from "./read-input.ts";
-import type { AuditSource, Window } from "./read-window.ts";
 
-/** How long a write may have taken: its delivery was written before the earlier ledger record, and acknowledged later. */
-const WRITES_MS: readonly number[] = [1_000, 5_000];
-
-/** Ledger records with common input. */
-export interface Group {
-  readonly sum: Sum;
-  readonly inputs: readonly Input[];
-  /** Input that was processed more often than the topic contains it. */
-  readonly candidates: readonly Input[];
-  /** The sum, without what was taken from the content. Replaced by `take`. */
-  rest: Sum;
+/** A group of ledger records with common input. */
+export interface Settled {
+  /** Input whose deliveries were written, but are not in the topic; if this is not certain, all that may be such. */
+  readonly lacking: readonly Input[];
+  readonly isCertain: boolean;
 }
 
-export function groupsOf(entries: readonly Entry[], inputs: Iterable<Input>): readonly Group[] {
-  const all = [...inputs];
-  const groupOf = groupedBy(entries, all);
-  const inputsOf = Map.groupBy(all, ({ entries: [entry] }) => entry && groupOf(entry));
-  return [...Map.groupBy(entries, groupOf)].map(([group, own]) => {
-    const sum = new Sum();
-    for (const entry of own) sum.addAll(entry.sum);
-    const inputs = inputsOf.get(group) ?? [];
-    const candidates = inputs.flatMap((input) =>
-      input.entries.slice(input.content.count).map(() => input),
-    );
-    return { sum, inputs, candidates, rest: sum };
-  });
-}
+/** How many of the deliveries that the topic contains are from the input. */
+type Guess = (input: Input) => number;
 
-/** Returns a function that returns the same entry for all those of a group. */
-function groupedBy(entries: readonly Entry[], inputs: readonly Input[]): (entry: Entry) => Entry {
-  const parents = new Map<Entry, Entry>();
-  const groupOf = (entry: Entry): Entry => {
-    let group = entry;
-    for (let next = parents.get(group); next !== undefined; next = parents.get(group)) group = next;
-    // Later calls take one step.
-    if (group !== entry) parents.set(entry, group);
-    return group;
-  };
-  const join = (one: Entry, other: Entry): Entry => {
-    const [group, otherGroup] = [groupOf(one), groupOf(other)];
-    if (group !== otherGroup) parents.set(otherGroup, group);
-    return one;
-  };
-  const common = [
-    entries.filter(({ hasWaiting }) => hasWaiting),
-    ...inputs.map((input) => input.entries),
-  ];
-  for (const some of common) if (some.length > 1) some.reduce(join);
-  return groupOf;
-}
+const processed: Guess = ({ entries, content }) => Math.min(entries.length, content.times.length);
 
-/** Sets what is taken from the content, and what is still missing of each group. */
-export async function settle(
-  source: AuditSource,
-  window: Window,
-  balance: Balance,
-  groups: readonly Group[],
-): Promise<void> {
-  const processed = ({ entries, content }: Input) => Math.min(entries.length, content.count);
-  const open = groups.filter((group) => !take(group, processed));
-  if (open.length === 0) return;
-  const times = new Map<number, number[]>();
-  for (const { inputs } of open)
-    for (const { high, low } of inputs) times.set(keyOf(high, low), []);
-  await eachContent(source, window, balance, ({ key, atMs }) => times.get(key)?.push(atMs));
-  const writtenFrom = (writeMs: number) => (input: Input) => {
-    const isWritten = (ms: number) =>
-      input.entries.some(
+/** @param writeMs how long a write took: it may have begun before the earlier ledger record, and ended after it. */
+function writtenWithin(writeMs: number): Guess {
+  return ({ entries, content }) =>
+    content.times.filter((ms) =>
+      entries.some(
         ({ fromMs, atMs, hasWaiting }) => fromMs - writeMs <= ms && (ms <= atMs || hasWaiting),
-      );
-    return times.get(keyOf(input.high, input.low))?.filter(isWritten).length ?? 0;
-  };
-  for (const group of open) {
-    const isSettled = WRITES_MS.some((writeMs) => take(group, writtenFrom(writeMs)));
-    if (!isSettled) take(group, processed);
-  }
+      ),
+    ).length;
 }
 
-/**
- * Takes what is guessed, and corrects it by the sum of the group.
- *
- * @param guess how many of the deliveries that the topic contains are from the group.
- * @returns false if the sum does not show what to correct.
- */
-function take(group: Group, guess: (input: Input) => number): boolean {
+const GUESSES: readonly Guess[] = [processed, writtenWithin(1_000), writtenWithin(5_000)];
+
+/** Sets what is taken from the content, and returns what each group lacks. */
+export function settle(entries: readonly Entry[], inputs: Iterable<Input>): readonly Settled[] {
+  const all = [...inputs];
+  const groups = groupsOf(entries, all);
+  const inputsOf = Map.groupBy(all, ({ entries: [entry] }) => entry && groups.get(entry));
+  return [...new Set(groups.values())].map((group) => settled(group, inputsOf.get(group) ?? []));
+}
+
+/** Returns the group of each entry. */
+function groupsOf(
+  entries: readonly Entry[],
+  inputs: readonly Input[],
+): ReadonlyMap<Entry, readonly Entry[]> {
+  const groups = new Map<Entry, readonly Entry[]>(entries.map((entry) => [entry, [entry]]));
+  const waiting = entries.filter(({ hasWaiting }) => hasWaiting);
+  for (const some of [waiting, ...inputs.map((input) => input.entries)]) {
+    const joined = new Set(some.map((entry) => groups.get(entry) ?? []));
+    if (joined.size < 2) continue;
+    const group = [...joined].flat();
+    for (const entry of group) groups.set(entry, group);
+  }
+  return groups;
+}
+
+function settled(entries: readonly Entry[], inputs: readonly Input[]): Settled {
+  const sum = new Sum();
+  for (const entry of entries) sum.addAll(entry.sum);
+  // What was processed more often than the topic contains it.
+  const absent = inputs.flatMap((input) =>
+    input.entries.slice(input.content.times.length).map(() => input),
+  );
+  for (const guess of GUESSES) {
+    const lacking = take(sum, inputs, absent, guess);
+    if (lacking !== null) return { lacking, isCertain: true };
+  }
+  for (const input of inputs) input.content.taken = processed(input);
+  return { lacking: absent, isCertain: false };
+}
+
+/** Takes what is guessed, and corrects it by the sum. Returns what is lacking; null if the sum does not show it. */
+function take(
+  sum: Sum,
+  inputs: readonly Input[],
+  absent: readonly Input[],
+  guess: Guess,
+): readonly Input[] | null {
   const rest = new Sum();
-  rest.addAll(group.sum);
-  group.rest = rest;
+  rest.addAll(sum);
   const taken: Input[] = [];
   const left: Input[] = [];
-  for (const input of group.inputs) {
+  for (const input of inputs) {
     const { content } = input;
     content.taken = guess(input);
-    for (let at = 0; at < content.count; at += 1) {
+    for (const at of content.times.keys()) {
       const isTaken = at < content.taken;
       (isTaken ? taken : left).push(input);
       if (isTaken) rest.remove(input);
     }
   }
-  if (rest.isZero) return true;
-  const found = findDifference(rest, [...left, ...group.candidates], taken);
-  for (const input of found?.minus ?? []) {
-    input.content.taken -= 1;
-    rest.add(input);
+  const onlyAbsent = findSubset(absent, rest);
+  const more = [...left, ...absent];
+  const found = onlyAbsent ? { plus: onlyAbsent, minus: [] } : findDifference(rest, more, taken);
+  if (found === null) return null;
+  for (const { content } of found.minus) content.taken -= 1;
+  const lacking: Input[] = [];
+  for (const input of found.plus) {
+    if (input.content.taken === input.content.times.length) lacking.push(input);
+    else input.content.taken += 1;
   }
-  for (const input of found?.plus ?? []) {
-    // Otherwise, it is missing.
-    if (input.content.taken === input.content.count) continue;
-    input.content.taken += 1;
-    rest.remove(input);
-  }
-  return found !== null;
+  return lacking;
 }

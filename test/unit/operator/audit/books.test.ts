@@ -19,8 +19,12 @@ interface Written {
   readonly isLast?: boolean;
 }
 
+function emptyBooks(): Books {
+  return new Books(groups, bins, () => undefined);
+}
+
 function booksOf(...records: readonly Written[]): Books {
-  const books = new Books(groups, bins);
+  const books = emptyBooks();
   for (const [at, { process, ranges, start, isLast = false }] of records.entries()) {
     const read = [{ ...place, ranges, ...(start === undefined ? {} : { start }) }];
     const whole = { group: "route", process, number: at, read, isLast, tallies: new Tallies() };
@@ -58,7 +62,7 @@ describe("a ledger record of a partition", () => {
       { process: "a", ranges: [[0, 10]], start: ours(0) },
       { process: "b", ranges: [[5, 12]], start: ours(5) },
     ];
-    expect(partitionOf(...records).repeats).toEqual([{ range: [5, 10], atMs: 1_000 }]);
+    expect(partitionOf(...records).repeats).toEqual([[5, 10]]);
     expect(changesOf(...records)).toEqual([{ fromMs: 0, toMs: 1_000, isCrash: true }]);
   });
   test("comes from another owner, and the earlier one said that it ends: nothing crashed", () => {
@@ -107,7 +111,7 @@ describe("a ledger record of a partition", () => {
     ]);
   });
   test("is the first one: an owner may have crashed before it wrote one, since the first call was received", () => {
-    const books = new Books(groups, bins);
+    const books = emptyBooks();
     books.add(lateRecord("a", 0), 900_000);
     expect(books.changes()).toEqual([
       { group: "route", fromMs: 600_000, toMs: 899_999, isCrash: false },
@@ -121,7 +125,7 @@ describe("a ledger record of a partition", () => {
 
 describe("a ledger record of a replay", () => {
   function replayBooks(...records: readonly [process: string, atMs: number, isLast?: boolean][]) {
-    const books = new Books(groups, bins);
+    const books = emptyBooks();
     for (const [number, [process, atMs, isLast = false]] of records.entries()) {
       const record = { group: "replay.r", process, number, read: [], isLast };
       books.add({ ...record, tallies: new Tallies() }, atMs);
@@ -151,28 +155,30 @@ describe("a ledger record of a replay", () => {
   });
 });
 
-test("sums are kept by writer, and only those of the audited bins", () => {
-  const books = new Books(groups, bins);
+test("sums are those of writers, and only those of the audited bins", () => {
+  const sums: unknown[] = [];
+  const books = new Books(groups, bins, ({ sum, ...booked }) => {
+    sums.push({ ...booked, count: sum.count });
+  });
   for (const [at, group] of ["route", "deliver.crm", "route", "somebody"].entries()) {
     const tallies = new Tallies();
     for (const bin of [9, 10, 12]) tallies.add("crm", "in", { ...identityOf("m", 0), bin });
     books.add({ group, process: "a", number: at, read: [], isLast: false, tallies }, at);
   }
-  expect(
-    [...books.sums()].map(({ writer, bin, destination, outcome, count, fromMs, toMs }) => {
-      return { writer, bin, destination, outcome, count, fromMs, toMs };
-    }),
-  ).toEqual([
-    { writer: "route", bin: 10, destination: "crm", outcome: "in", count: 2, fromMs: 0, toMs: 2 },
-    { writer: "deliver", bin: 10, destination: "crm", outcome: "in", count: 1, fromMs: 1, toMs: 1 },
+  const booked = { bin: 10, destination: "crm", outcome: "in", count: 1 };
+  expect(sums).toEqual([
+    { writer: "route", ...booked, atMs: 0 },
+    { writer: "deliver", ...booked, atMs: 1 },
+    { writer: "route", ...booked, atMs: 2 },
   ]);
 });
 
-test("the first and the last ledger record are those by time, although partitions are read in parallel", () => {
-  const books = new Books(groups, bins);
+test("the first ledger record is that by time, although partitions are read in parallel", () => {
+  const books = emptyBooks();
+  expect(books.firstMs).toBe(Number.POSITIVE_INFINITY);
   for (const [number, atMs] of [5, 2, 7, 3].entries()) {
     const tallies = new Tallies();
     books.add({ group: "route", process: "a", number, read: [], isLast: false, tallies }, atMs);
   }
-  expect(books.written).toEqual({ fromMs: 2, toMs: 7 });
+  expect(books.firstMs).toBe(2);
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { groupNames } from "../../../../src/domain/topics.ts";
 import type { OwnerChange } from "../../../../src/operator/audit/books.ts";
-import { excusesOf, withExcuse } from "../../../../src/operator/audit/excuses.ts";
-import type { HopName } from "../../../../src/operator/audit/hops.ts";
-import type { Content } from "../../../../src/operator/audit/read-content.ts";
+import { changesOf, excuseOf } from "../../../../src/operator/audit/excuses.ts";
+import { HOPS, type HopName } from "../../../../src/operator/audit/hops.ts";
+import type { Copy } from "../../../../src/operator/audit/read-content.ts";
 
 const groups = groupNames("");
 const KEY = 7;
@@ -16,24 +16,16 @@ interface Given {
 }
 
 /** What an audit says about a delivery that is too many, which was written at 10,000 ms. */
-function excused(content: Partial<Content>, given: Given = {}): string {
+function excused(content: Partial<Copy>, given: Given = {}): string {
   const { hop = "queue", changes = [], hasOpenDeletions = false, open = false } = given;
   const place = { topic: "t", partition: 0, offset: 1 };
   const flags = { isNew: false, isWaiting: false, isDeletion: false };
   const hash = { key: KEY, high: 1, low: 2, messageId: "m", place, atMs: 10_000 };
-  const one: Content = { ...hash, ...flags, ...content };
-  const spare = [{ ...one, isKnown: false, all: [one] }];
-  const window = { books: { changes: () => changes }, hasOpenDeletions };
-  const balance = { hop: { name: hop }, destination: "crm" };
-  type Parts = Parameters<typeof excusesOf>;
-  const [asWindow, asBalance] = [window as Parts[2], balance as Parts[3]];
+  const balance = { hop: HOPS[hop], destination: "crm" };
+  const isAtChange = changesOf(groups, { changes: () => changes }, balance);
   const keys = new Set(open ? [KEY] : []);
-  const { repeated, pending } = withExcuse(
-    spare,
-    excusesOf(spare, groups, asWindow, asBalance, keys),
-  );
-  if (repeated.length > 0) return "repeated";
-  return pending.length > 0 ? "pending" : "named";
+  const copy = { ...hash, ...flags, ...content };
+  return excuseOf(copy, isAtChange, { hasOpenDeletions }, keys) ?? "named";
 }
 
 function changed(
