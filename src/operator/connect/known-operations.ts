@@ -94,7 +94,7 @@ export async function readSuppressions(
     if (read.kind !== "suppressed" && read.kind !== "lifted") return;
     if (only !== null && !only.has(read.userId)) return;
     found.delete(read.userId);
-    if (read.kind === "suppressed") found.set(read.userId, suppressionOf(read, record));
+    if (read.kind === "suppressed") found.set(read.userId, suppressionOf(read.userId, record));
   });
   return [...found.values()];
 }

@@ -23,13 +23,16 @@
 
 import { isUtf8 } from "node:buffer";
 import { decodeValue } from "../../domain/decode.ts";
-import { isJsonObject, type JsonObject, kindOf } from "../../domain/json.ts";
+import { isJsonObject, kindOf } from "../../domain/json.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
 import { isoTimestamp, readTimestamp } from "../../domain/timestamp.ts";
 
 export const KEY_BYTES = 16;
 export const REASON_MAX_CHARACTERS = 200;
 const KEY_MARK = 0xff;
+/** A value as commands write it for an ID of ASCII characters, none of which is escaped. */
+const WRITTEN =
+  /^\{"userId":"([ !#-[\]-~]+)","suppressedAt":"[\dTZ:.-]+"(?:,"reason":"[ !#-[\]-~]*")?\}$/;
 
 export interface Suppression {
   readonly userId: string;
@@ -38,8 +41,7 @@ export interface Suppression {
 }
 
 export type SuppressionRecord =
-  | { readonly kind: "suppressed"; readonly userId: string; readonly json: JsonObject }
-  | { readonly kind: "lifted"; readonly userId: string }
+  | { readonly kind: "suppressed" | "lifted"; readonly userId: string }
   | { readonly kind: "key"; readonly key: Buffer }
   /** `error` does not quote the record. */
   | { readonly kind: "invalid"; readonly error: string };
@@ -51,8 +53,12 @@ export function readSuppression(record: IncomingRecord): SuppressionRecord {
   if (key[0] === KEY_MARK && key.length === KEY_BYTES + 1 && value !== null) {
     return { kind: "key", key: Buffer.from(key.subarray(1)) };
   }
-  if (!isUtf8(key)) return invalid("the key is not UTF-8");
   const userId = key.toString();
+  // A process that starts may have to read a million records, so most of them are not parsed.
+  if (value !== null && WRITTEN.exec(value.toString("latin1"))?.[1] === userId) {
+    return { kind: "suppressed", userId };
+  }
+  if (!isUtf8(key)) return invalid("the key is not UTF-8");
   if (value === null) return { kind: "lifted", userId };
   const decoded = decodeValue({ value, headers: [] });
   if (decoded.kind === "refused") return invalid(decoded.error);
@@ -60,14 +66,16 @@ export function readSuppression(record: IncomingRecord): SuppressionRecord {
   if (!isJsonObject(json)) return invalid(`the value is ${kindOf(json)}, expected an object`);
   const named = typeof json.userId === "number" ? `${json.userId}` : json.userId;
   if (named !== undefined && named !== userId) return invalid("userId in the value is not the key");
-  return { kind: "suppressed", userId, json };
+  return { kind: "suppressed", userId };
 }
 
-/** Reads the fields that only operators see. Stages do not read them, which would take as long as all else. */
+/** Reads the fields that only operators see. @param record a record that suppresses the user. */
 export function suppressionOf(
-  { userId, json }: Extract<SuppressionRecord, { readonly kind: "suppressed" }>,
-  { timestampMs }: Pick<IncomingRecord, "timestampMs">,
+  userId: string,
+  { value, timestampMs }: Pick<IncomingRecord, "value" | "timestampMs">,
 ): Suppression {
+  const decoded = decodeValue({ value, headers: [] });
+  const json = decoded.kind === "json" && isJsonObject(decoded.json) ? decoded.json : {};
   const suppressedAtMs = readTimestamp(json.suppressedAt) ?? timestampMs;
   const reason = typeof json.reason === "string" ? cutReason(json.reason) : null;
   return { userId, suppressedAtMs, reason };

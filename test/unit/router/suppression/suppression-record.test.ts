@@ -20,7 +20,7 @@ const RECORD_MS = 1_800_000_000_000;
 function whole(record: IncomingRecord) {
   const found = readSuppression(record);
   return found.kind === "suppressed"
-    ? { kind: found.kind, ...suppressionOf(found, record) }
+    ? { kind: found.kind, ...suppressionOf(found.userId, record) }
     : found;
 }
 
