@@ -72,10 +72,7 @@ export class ReadSuppressions {
 
   /** Reads what was written since the last reading. The result is always the same object. */
   async read(): Promise<KnownSuppressions> {
-    const take = (record: IncomingRecord) => {
-      const read = this.#known.apply(record);
-      if ("userId" in read) this.#known.tell(read.userId);
-    };
+    const take = (record: IncomingRecord) => void this.#known.apply(record);
     this.#next = await readWhole(this.#kafka, this.#topic, this.#signal, take, this.#next);
     return this.#known;
   }

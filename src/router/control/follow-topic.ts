@@ -30,7 +30,8 @@ const CHECK_EVERY_MS = 2_000;
 
 /** One reading of the whole topic. */
 export interface WholeReading {
-  take(record: IncomingRecord): void;
+  /** @param isNew true if the record was not there when the topic was last read. */
+  take(record: IncomingRecord, isNew: boolean): void;
   /** Called when all records have been taken: they apply from now on. */
   done(): void;
 }
@@ -165,7 +166,7 @@ export class FollowedTopic implements Disposable {
     if (hasLost) this.#position = 0;
     const range = { topic, partition: PARTITION, maxBytes: STEP_BYTES, signal };
     for await (const records of kafka.read({ ...range, from: log.first, to: log.end })) {
-      for (const record of records) reading.take(record);
+      for (const record of records) reading.take(record, record.offset >= this.#position);
     }
     signal.throwIfAborted();
     reading.done();

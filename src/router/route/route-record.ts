@@ -179,6 +179,8 @@ interface Options {
   readonly suppressions: KnownSuppressions | null;
 }
 
+type RoutedByRules = Pick<RoutedCall, "routes" | "records" | "ruled">;
+
 function routed(
   record: IncomingRecord,
   read: ReadCall,
@@ -188,9 +190,11 @@ function routed(
   const { source } = read;
   const { integrations } = read.call;
   const from = routing.bySource.get(source.id) ?? sourceRoutes(source, [], []);
-  if (options.suppressions?.matches(read.call) === true) return suppressed(record, read, from);
   const { candidates } = from;
-  const byRules = from.consenting === null ? null : routeByRules(record, read, from, options);
+  const isSuppressed = options.suppressions?.matches(read.call) === true;
+  let byRules: RoutedByRules | null = null;
+  if (isSuppressed) byRules = suppressed(candidates.all);
+  else if (from.consenting !== null) byRules = routeByRules(record, read, from, options);
   const routes = byRules?.routes ?? candidates.receivers(integrations);
   // The result stays in memory until the brokers have acknowledged its records, so it must not refer to the parsed call
   // (docs/decisions/0007-garbage-collection.md).
@@ -201,39 +205,23 @@ function routed(
     from,
     routes,
     records: byRules?.records ?? copies(record, read, from, routes, options.trace),
-    disabled: receivers(integrations, from.disabled),
+    disabled: isSuppressed ? [] : receivers(integrations, from.disabled),
     unread: read.times.unread,
     excluded:
       integrations === null
         ? null
         : { byName: candidates.namedFalse(integrations), others: namedAlone(integrations) },
     ruled: byRules?.ruled ?? null,
-    isSuppressed: false,
+    isSuppressed,
   };
 }
 
-/** A call that no destination gets, because its user is suppressed. */
-function suppressed(
-  record: IncomingRecord,
-  { call, times }: ReadCall,
-  from: SourceRoutes,
-): RoutedCall {
-  const skipped = from.candidates.all.map((route) => {
+/** No destination gets the call, because its user is suppressed. */
+function suppressed(candidates: readonly Route[]): RoutedByRules {
+  const skipped = candidates.map((route) => {
     return { route, reason: "suppressed", filter: null } as const;
   });
-  return {
-    kind: "routed",
-    record,
-    identity: identityOf(messageIdOf(call, record), times.receivedAtMs),
-    from,
-    routes: [],
-    records: [],
-    disabled: [],
-    unread: times.unread,
-    excluded: null,
-    ruled: { skipped, changed: new Map(), failed: [] },
-    isSuppressed: true,
-  };
+  return { routes: [], records: [], ruled: { skipped, changed: new Map(), failed: [] } };
 }
 
 /** Routes a call for which some destinations have rules, in the order of docs/rules.md#order. */
@@ -242,7 +230,7 @@ function routeByRules(
   read: ReadCall,
   from: SourceRoutes,
   { trace, explains, suppressions }: Options,
-): Pick<RoutedCall, "routes" | "records" | "ruled"> {
+): RoutedByRules {
   const { candidates, consenting } = from;
   const { call } = read;
   let value: JsonValue | null = null;

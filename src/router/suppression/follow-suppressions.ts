@@ -61,8 +61,6 @@ export class FollowedSuppressions implements Disposable {
   #lost: number | null = null;
   #isRead = false;
   #unreadableSinceMs = 0;
-  /** The offset after the last record of which listeners were notified. */
-  #reported = 0;
 
   constructor(deps: SuppressionsDeps, { topic, needsKey }: SuppressionsOptions) {
     this.#deps = deps;
@@ -72,11 +70,7 @@ export class FollowedSuppressions implements Disposable {
     this.#followed = new FollowedTopic(deps, topic, {
       startReading: (hasLost) => this.#startReading(hasLost),
       take: (records) => {
-        for (const record of records) {
-          const userId = this.#apply(record);
-          if (userId !== null) this.suppressions.tell(userId);
-          this.#reported = record.offset + 1;
-        }
+        for (const record of records) this.#apply(record);
       },
       onFailed: (thrown, isLogged) => {
         const error = asError(thrown).message;
@@ -125,22 +119,17 @@ export class FollowedSuppressions implements Disposable {
   #startReading(hasLost: boolean): WholeReading {
     if (hasLost) this.#lose();
     const { suppressions } = this;
-    const reported = this.#reported;
     const users = suppressions.newUsers(this.#lost !== null);
     const isFirst = !this.#isRead;
     const changed: string[] = [];
-    let end = reported;
     return {
-      take: (record) => {
+      take: (record, isNew) => {
         const userId = this.#apply(record, users);
-        end = record.offset + 1;
-        if (userId !== null && !isFirst && record.offset >= reported) changed.push(userId);
+        if (userId !== null && isNew && !isFirst) changed.push(userId);
       },
       done: () => {
-        suppressions.replace(users);
+        suppressions.replace(users, changed);
         this.#isRead = true;
-        this.#reported = end;
-        for (const userId of changed) suppressions.tell(userId);
         if (!this.#needsKey || suppressions.keys.length > 0) return;
         this.#writeKey(this.#deps.randomBytes(KEY_BYTES));
       },
@@ -150,7 +139,6 @@ export class FollowedSuppressions implements Disposable {
   #lose(): void {
     const { suppressions } = this;
     this.#lost = Math.max(this.#lost ?? 0, suppressions.size);
-    this.#reported = 0;
     this.#deps.log.error({ topic: this.#topic, count: this.#lost }, "suppressions.lost");
     if (this.#needsKey) for (const key of suppressions.keys) this.#writeKey(key);
   }

@@ -74,12 +74,13 @@ export class KnownSuppressions {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Applies a record. @param users where its user is added or removed, if not here. */
+  /** Applies a record. @param users where its user is added or removed; by default here, so that listeners are notified. */
   apply(record: IncomingRecord, users = this.#users): SuppressionRecord {
     const read = readSuppression(record);
     if (read.kind === "suppressed") users.add(read.userId);
     else if (read.kind === "lifted") users.remove(read.userId);
     else if (read.kind === "key") this.#addKey(read.key);
+    if ("userId" in read && users === this.#users) this.#changed(read.userId);
     return read;
   }
 
@@ -88,13 +89,14 @@ export class KnownSuppressions {
     return isKept ? this.#users.copy() : new SuppressedUsers(this.#random);
   }
 
-  replace(users: SuppressedUsers): void {
+  /** @param changed the users of whom listeners are notified. */
+  replace(users: SuppressedUsers, changed: readonly string[]): void {
     this.#users = users;
     this.version += 1;
+    for (const userId of changed) this.#changed(userId);
   }
 
-  /** Notifies listeners of a user who was suppressed or lifted. */
-  tell(userId: string): void {
+  #changed(userId: string): void {
     this.version += 1;
     for (const listener of this.#listeners) listener(userId);
   }

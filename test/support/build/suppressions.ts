@@ -34,10 +34,8 @@ export function suppressing(...userIds: readonly string[]): KnownSuppressions {
 
 export function suppress(known: KnownSuppressions, userId: string): void {
   known.apply(stored(suppressionOf(userId)));
-  known.tell(userId);
 }
 
 export function lift(known: KnownSuppressions, userId: string): void {
   known.apply(stored(liftRecord(TOPIC, userId)));
-  known.tell(userId);
 }

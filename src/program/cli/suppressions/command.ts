@@ -34,8 +34,6 @@ import { checkInput, LINE_MAX_BYTES, linesOf, openInput } from "../input.ts";
 
 const EXIT_HELP =
   "\nExit status: 0 on success; 1 on failure; 2 if the usage or configuration is invalid.\n\n";
-/** Records that are written together. */
-const PIECE = 10_000;
 
 interface AddOptions extends ClusterOptions {
   readonly reason?: string;
@@ -198,15 +196,12 @@ export async function writeEach(
 ): Promise<number> {
   let count = 0;
   try {
-    for await (const some of ids) {
-      for (let at = 0; at < some.length; at += PIECE) {
-        const piece = some.slice(at, at + PIECE);
-        const [refused] = await producer.send(piece.flatMap(recordsOf));
-        if (refused !== undefined) {
-          throw new Error(`Cannot write to ${refused.record.topic}: ${refused.error}`);
-        }
-        count += piece.length;
+    for await (const piece of ids) {
+      const [refused] = await producer.send(piece.flatMap((userId) => recordsOf(userId)));
+      if (refused !== undefined) {
+        throw new Error(`Cannot write to ${refused.record.topic}: ${refused.error}`);
       }
+      count += piece.length;
     }
   } catch (thrown) {
     if (count === 0) throw thrown;
