@@ -56,6 +56,15 @@ export const PROCESS_METRICS = {
     help: "Suppressed users that this process knows.",
     inStatus: true,
   },
+  suppressionsChangedAt: {
+    name: "switchyard_suppressions_changed_timestamp_seconds",
+    type: "gauge",
+    labels: [],
+    help:
+      "Unix time of the latest record of the topic `suppressions` that suppresses or lifts a user and that this process " +
+      "has read; 0 if there is none.",
+    inStatus: true,
+  },
   suppressionsUnreadableSince: {
     name: "switchyard_suppressions_unreadable_since_timestamp_seconds",
     type: "gauge",

@@ -16,7 +16,11 @@ import type { MetricValue } from "../../domain/process-status.ts";
 import type { RecordPlace } from "../../domain/record.ts";
 import type { ProcessReading } from "../connect/admin-port.ts";
 import type { PolledProcess } from "./processes.ts";
-import type { LostRecordsReport, UnwritableTopicReport } from "./status-report.ts";
+import type {
+  LostRecordsReport,
+  SuppressionsReport,
+  UnwritableTopicReport,
+} from "./status-report.ts";
 
 export interface Rate {
   readonly donePerMinute: number;
@@ -192,6 +196,16 @@ export function haltedAt(
     found.set(`${topic}/${partition}`, { topic, partition, offset });
   }
   return [...found.values()];
+}
+
+export function suppressionsOf(processes: readonly PolledProcess[]): SuppressionsReport | null {
+  const valuesNow = (name: string) => nowOf(processes, name, "").map(({ value }) => value);
+  const users = valuesNow(METRICS.suppressedUsers.name);
+  if (users.length === 0) return null;
+  const changedAtS = Math.min(...valuesNow(METRICS.suppressionsChangedAt.name));
+  const isKnown = changedAtS > 0 && Number.isFinite(changedAtS);
+  const changedAt = isKnown ? new Date(changedAtS * 1_000).toISOString() : null;
+  return { users: Math.max(...users), changedAt };
 }
 
 export function recordsLost(processes: readonly PolledProcess[]): readonly LostRecordsReport[] {

@@ -15,6 +15,7 @@ import {
   rateOf,
   recordsLost,
   skippedOf,
+  suppressionsOf,
   unwritableTopics,
 } from "./rates.ts";
 import type { DelayTopicStatus, DestinationWaiting, KafkaStatus } from "./status.ts";
@@ -72,6 +73,7 @@ export function statusReport(found: StatusFacts): StatusReport {
     },
     unknown: kafka?.errors ?? [],
     unwritableTopics: unwritableTopics(processes),
+    suppressions: suppressionsOf(processes),
     recordsLost: recordsLost(processes),
     processes: polled.map(processReport),
   };

@@ -48,9 +48,17 @@ export interface StatusReport {
   readonly unknown: readonly string[];
   /** The topics that are currently not writable, according to the reached processes. */
   readonly unwritableTopics: readonly UnwritableTopicReport[];
+  /** The suppressed users; null if none of the reached processes checks them. */
+  readonly suppressions: SuppressionsReport | null;
   /** Records that were deleted before they were processed, according to the reached processes. */
   readonly recordsLost: readonly LostRecordsReport[];
   readonly processes: readonly ProcessReport[];
+}
+
+export interface SuppressionsReport {
+  readonly users: number;
+  /** When a user was last suppressed or lifted, as far as each process has read; null if unknown, or never. */
+  readonly changedAt: string | null;
 }
 
 export interface ProcessReport {

@@ -1,6 +1,6 @@
 /** Formats the status as text. `-` means that a value is unknown, and a note below the tables gives the reason. */
 
-import { ageText } from "../../base/words/count.ts";
+import { ageText, counted } from "../../base/words/count.ts";
 import { alignRight, table } from "../../base/words/table.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { instantText } from "../connect/instant.ts";
@@ -43,9 +43,20 @@ export function statusText(report: StatusReport, colors: Colors): string {
     processTable(report, nowMs, colors),
   ];
   const problems = healthProblemsOf(report).filter(({ isInTables }) => !isInTables);
-  const notes = [...problems.map(({ text }) => text), ...unknownNotes(report)];
+  const notes = [
+    ...problems.map(({ text }) => text),
+    ...unknownNotes(report),
+    ...suppressionsNote(report),
+  ];
   const below = notes.map((note) => `${colors.dim(visibleCell(note))}\n`).join("");
   return [...parts, below].filter((part) => part !== "").join("\n");
+}
+
+function suppressionsNote({ suppressions }: StatusReport): readonly string[] {
+  if (suppressions === null || suppressions.users === 0) return [];
+  const { users, changedAt } = suppressions;
+  const since = changedAt === null ? "" : `, as of ${instantText(Date.parse(changedAt))} UTC`;
+  return [`${counted(users, "user")} suppressed${since}.`];
 }
 
 /** Explains why cells show `-`. */

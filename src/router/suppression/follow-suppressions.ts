@@ -61,6 +61,7 @@ export class FollowedSuppressions implements Disposable {
   #lost: number | null = null;
   #isRead = false;
   #unreadableSinceMs = 0;
+  #changedAtMs = 0;
 
   constructor(deps: SuppressionsDeps, { topic, needsKey }: SuppressionsOptions) {
     this.#deps = deps;
@@ -148,7 +149,9 @@ export class FollowedSuppressions implements Disposable {
     const read = this.suppressions.apply(record, users);
     if (read.kind === "key") this.#key.resolve();
     if (read.kind === "invalid") this.#refused(record, read.error);
-    return "userId" in read ? read.userId : null;
+    if (!("userId" in read)) return null;
+    this.#changedAtMs = Math.max(this.#changedAtMs, record.timestampMs);
+    return read.userId;
   }
 
   /** The producer retries until it is closed, which ends both sends with an error. The key is used when it is read. */
@@ -179,6 +182,7 @@ export class FollowedSuppressions implements Disposable {
     if (isComplete) this.#unreadableSinceMs = 0;
     else this.#unreadableSinceMs ||= clock.nowMs();
     metrics.suppressedUsers.bind({}).set(this.suppressions.size);
+    metrics.suppressionsChangedAt.bind({}).set(this.#changedAtMs / 1_000);
     metrics.suppressionsUnreadableSince.bind({}).set(this.#unreadableSinceMs / 1_000);
   }
 }

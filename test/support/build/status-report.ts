@@ -50,6 +50,7 @@ export function statusReportOf(given: Partial<StatusReport> = {}): StatusReport 
     notes: { awaitingRetry: null, deadLetters: null },
     unknown: [],
     unwritableTopics: [],
+    suppressions: null,
     recordsLost: [],
     processes: [],
     ...given,

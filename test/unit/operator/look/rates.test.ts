@@ -9,6 +9,7 @@ import {
   oldestOf,
   rateOf,
   skippedOf,
+  suppressionsOf,
   unwritableTopics,
 } from "../../../../src/operator/look/rates.ts";
 import { type Count, polledProcess } from "../../../support/build/status-report.ts";
@@ -86,6 +87,28 @@ test("a topic is not writable since the first process reports it, and all of the
     { topic: "d.crm", since: "1970-01-01T00:01:00.000Z", rerouted: 10 },
     { topic: "x", since: "1970-01-01T00:01:30.000Z", rerouted: null },
   ]);
+});
+
+test("the suppressed users are those of the process that knows most, and the time that of the slowest", () => {
+  const knows =
+    (users: number, changedAtS: number): Count =>
+    (metrics) => {
+      metrics.suppressedUsers.bind({}).set(users);
+      metrics.suppressionsChangedAt.bind({}).set(changedAtS);
+    };
+  const of = (...each: readonly Count[]) =>
+    suppressionsOf(each.map((count) => polledProcess(nothing, count)));
+  expect(of(knows(3, 90), knows(2, 60), runs("delay", ""))).toEqual({
+    users: 3,
+    changedAt: "1970-01-01T00:01:00.000Z",
+  });
+  // A process that has not read any change yet, or does not report its time.
+  expect(of(knows(3, 90), knows(0, 0))).toEqual({ users: 3, changedAt: null });
+  expect(of((metrics) => metrics.suppressedUsers.bind({}).set(1))).toEqual({
+    users: 1,
+    changedAt: null,
+  });
+  expect(of(runs("delay", ""))).toBe(null);
 });
 
 test("skipped calls are counted by reason over all processes, if one of them routes", () => {

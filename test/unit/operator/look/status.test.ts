@@ -728,6 +728,19 @@ test("a topic that takes nothing is reported of first, and how much went around 
   ]);
 });
 
+test.each([
+  [null, []],
+  [{ users: 0, changedAt: "2026-03-01T09:12:00.000Z" }, []],
+  [{ users: 1, changedAt: null }, ["1 user suppressed."]],
+  [
+    { users: 1_204, changedAt: "2026-03-01T09:12:00.000Z" },
+    ["1,204 users suppressed, as of 2026-03-01 09:12:00 UTC."],
+  ],
+])("suppressed users are shown, with the time of the last change: %j", (suppressions, shown) => {
+  const text = statusText({ ...REPORT, suppressions }, fakeShell().colors);
+  expect(text.split("\n").filter((line) => line.includes("suppressed"))).toEqual(shown);
+});
+
 test("too many dead letters to read are said to be so", () => {
   const deadLetters = { retained: 900_000, lastDay: 500_000, byReason: null, replayed: null };
   const text = statusText({ ...REPORT, deadLetters }, fakeShell().colors);

@@ -74,14 +74,20 @@ test("users are known when the topic was read whole, and each change soon after 
   const { clock, cluster, driver, start } = world();
   for (const userId of ["u1", "u2"]) cluster.append(suppressionOf(userId));
   cluster.append(liftRecord(TOPIC, "u2"));
-  const { followed, suppressions, has } = start();
+  const { followed, suppressions, has, values } = start();
+  const changedAtS = () => values().switchyard_suppressions_changed_timestamp_seconds?.[0]?.value;
   const heard: string[] = [];
   suppressions.onChange((userId) => heard.push(userId));
+  expect(changedAtS()).toBe(0);
   await driver.during(followed.read);
   expect([has("u1"), has("u2"), suppressions.size]).toEqual([true, false, 1]);
+  await clock.advance(60_000);
+  const writtenAtS = clock.nowMs() / 1_000;
   cluster.append(suppressionOf("u3"));
   cluster.append(liftRecord(TOPIC, "u1"));
+  expect(changedAtS()).toBeLessThan(writtenAtS);
   await clock.advance(2_000);
+  expect(changedAtS()).toBe(writtenAtS);
   expect([has("u1"), has("u3")]).toEqual([false, true]);
   // What was there at the start is not news.
   expect(heard).toEqual(["u3", "u1"]);
