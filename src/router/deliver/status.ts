@@ -62,11 +62,7 @@ export function statusOf(
     lastAcceptedAt: instant(acceptedAtMs),
     last: latest(endpoints, destination.deliver),
     partitions,
-    ...(order === null
-      ? {}
-      : {
-          order: { blockedUsers: order.blockedUsers, waitingDeliveries: order.waitingDeliveries },
-        }),
+    ...(order === null ? {} : { order }),
     endpoints,
   };
 }

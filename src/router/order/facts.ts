@@ -69,8 +69,7 @@ export const UNKNOWN: KnownKey = { settledTo: -1, head: null, waiting: [], last:
 /** The name of the header of a copy or of a dead letter that contains its place in the queue. */
 export const PLACE_HEADER = "switchyard-queue-place";
 const PLACE = /^(.+)\/(\d{1,15})$/;
-const FACT = /^(wait|retry|settled)\/(\d{1,15})\/(.+)$/;
-const RECORD_KEY = /^(.+?)\/((?:wait|retry|settled)\/.+)$/s;
+const FACT = /^(.+?)\/(wait|retry|settled)\/(\d{1,15})\/(.+)$/s;
 /** 128 bits. */
 const KEY_CHARACTERS = 22;
 
@@ -122,25 +121,14 @@ export function lineOf(topicId: string, partition: number): string {
   return `${topicId}:${partition}`;
 }
 
-export function factName({ kind, key, offset }: Fact): string {
-  return `${kind}/${offset}/${key}`;
-}
-
-/** Null if it is not the name of a fact. */
-export function parseFact(name: string): Fact | null {
-  const [, kind, offset, key] = FACT.exec(name) ?? [];
-  if (kind === undefined || offset === undefined || key === undefined) return null;
-  return { kind: kind as FactKind, key, offset: Number(offset) };
-}
-
 /** @param messageId of the delivery, for people who look for it; null for a tombstone. */
 export function factRecord(
   topic: string,
   line: string,
-  fact: Fact,
+  { kind, key: ofKey, offset }: Fact,
   messageId: string | null,
 ): OutgoingRecord {
-  const key = Buffer.from(`${line}/${factName(fact)}`);
+  const key = Buffer.from(`${line}/${kind}/${offset}/${ofKey}`);
   const value = messageId === null ? null : Buffer.from(JSON.stringify({ messageId }));
   return recordFor(topic, key, value);
 }
@@ -153,29 +141,15 @@ export interface ReadFact {
 }
 
 /** Null if the record is not a fact. Only other programs write such records; they have no effect. */
-export function readFact({ key, value }: Pick<IncomingRecord, "key" | "value">): ReadFact | null {
-  const [, line, name] = RECORD_KEY.exec(key?.toString() ?? "") ?? [];
-  const fact = name === undefined ? null : parseFact(name);
-  return line === undefined || fact === null ? null : { line, fact, isThere: value !== null };
+export function readFact(record: Pick<IncomingRecord, "key" | "value">): ReadFact | null {
+  const [, line, kind, offset, key] = FACT.exec(record.key?.toString() ?? "") ?? [];
+  if (line === undefined || key === undefined) return null;
+  const fact = { kind: kind as FactKind, key, offset: Number(offset) };
+  return { line, fact, isThere: record.value !== null };
 }
 
 /** The facts of one key that are in the topic: by kind, and by offset, with the times at which they were written. */
 export type KeyFacts = Readonly<Record<FactKind, ReadonlyMap<number, number>>>;
-
-/**
- *   facts                          the key
- *   none                           is free
- *   the highest retry is above     waits for that delivery
- *   the highest settled
- *   a wait is above both           waits, or is free to continue with that delivery
- *   a fact is below those          does not count: its delivery is settled
- */
-function known(facts: KeyFacts): KnownKey {
-  const { settledTo, head } = heads(facts);
-  const from = head ?? settledTo;
-  const waiting = [...facts.wait.keys()].filter((offset) => offset > from).sort((a, b) => a - b);
-  return { settledTo, head, waiting, last: Math.max(from, waiting.at(-1) ?? -1) };
-}
 
 function heads({ retry, settled }: KeyFacts): Pick<KnownKey, "settledTo" | "head"> {
   const settledTo = highest(settled.keys());
@@ -216,9 +190,21 @@ export class Facts {
     return this.#keys.get(key);
   }
 
+  /**
+   *   facts                          the key
+   *   none                           is free
+   *   the highest retry is above     waits for that delivery
+   *   the highest settled
+   *   a wait is above both           waits, or is free to continue with that delivery
+   *   a fact is below those          does not count: its delivery is settled
+   */
   known(key: string): KnownKey {
     const facts = this.#keys.get(key);
-    return facts === undefined ? UNKNOWN : known(facts);
+    if (facts === undefined) return UNKNOWN;
+    const { settledTo, head } = heads(facts);
+    const from = head ?? settledTo;
+    const waiting = [...facts.wait.keys()].filter((offset) => offset > from).sort((a, b) => a - b);
+    return { settledTo, head, waiting, last: Math.max(from, waiting.at(-1) ?? -1) };
   }
 
   /** `true` if the delivery is certainly settled, so that a copy of it is a repeat. */

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { IncomingRecord, OutgoingRecord } from "../../../src/domain/record.ts";
-import { type Fact, Facts, factName, parseFact } from "../../../src/router/order/facts.ts";
+import { type Fact, Facts, readFact } from "../../../src/router/order/facts.ts";
 import type { Place } from "./endpoint.ts";
 import type { Design } from "./steps.ts";
 
@@ -61,15 +61,15 @@ export function factRecord(
   { partition, offset, key }: Place,
   isThere = true,
 ): OutgoingRecord {
-  const name = Buffer.from(factName({ kind, key, offset }));
+  const name = Buffer.from(`${kind}/${offset}/${key}`);
   return { topic: FACTS, partition, key: name, value: isThere ? NOTHING : null, headers: [] };
 }
 
 /** The fact with this name, which the model has written. */
 export function factOf(name: string): Fact {
-  const fact = parseFact(name);
-  assert(fact !== null);
-  return fact;
+  const read = readFact({ key: Buffer.from(`line/${name}`), value: null });
+  assert(read !== null);
+  return read.fact;
 }
 
 /** A design in which a key has only one fact `retry` and one fact `settled`. */

@@ -60,12 +60,6 @@ export interface OrderConfig {
   readonly fail: (error: unknown) => void;
 }
 
-/** Counts on the partitions that this process owns. */
-export interface OrderCounts extends BlockedUsers {
-  /** True if a partition has as many of them as are allowed, so that no more deliveries are read. */
-  readonly isFull: boolean;
-}
-
 type OrderDeps = Pick<
   StageDeps,
   "kafka" | "clock" | "producer" | "log" | "schemas" | "suppressions"
@@ -150,25 +144,30 @@ export class DestinationOrder implements OrderHost, Disposable {
 
   /** Null while deliveries of all users may start. It begins when this is first called. */
   hold(): DestinationHold | null {
-    this.#fullSinceMs = this.counts().isFull ? (this.#fullSinceMs ?? this.timer.nowMs()) : null;
+    this.#fullSinceMs = this.#isFull ? (this.#fullSinceMs ?? this.timer.nowMs()) : null;
     const sinceMs = this.#fullSinceMs;
     return sinceMs === null ? null : { reason: "order", sinceMs, untilMs: null };
   }
 
-  counts(): OrderCounts {
-    let [blockedUsers, waitingDeliveries, isFull] = [0, 0, false];
+  /** On the partitions that this process owns. */
+  counts(): BlockedUsers {
+    let [blockedUsers, waitingDeliveries] = [0, 0];
     for (const partition of this.#partitions) {
       blockedUsers += partition.blocked;
       waitingDeliveries += partition.waiting;
-      isFull ||= partition.isFull;
     }
-    return { blockedUsers, waitingDeliveries, isFull };
+    return { blockedUsers, waitingDeliveries };
   }
 
   healthProblems(): readonly string[] {
     const counts = [this.blockedMax, WAITING_MAX].map((each) => each.toLocaleString("en"));
     const bound = `as many users or deliveries of a partition wait as are allowed (${counts.join(" and ")}), so no more are read`;
-    return [...this.facts.healthProblems(), ...(this.counts().isFull ? [bound] : [])];
+    return [...this.facts.healthProblems(), ...(this.#isFull ? [bound] : [])];
+  }
+
+  /** True if no more deliveries are read from one of the partitions. */
+  get #isFull(): boolean {
+    return [...this.#partitions].some(({ isFull }) => isFull);
   }
 
   async write(line: string, fact: Fact, messageId: string | null): Promise<boolean> {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { expect, test } from "vitest";
-import { type Fact, Facts, parseFact, UNKNOWN } from "../../../../src/router/order/facts.ts";
+import { type Fact, Facts, readFact, UNKNOWN } from "../../../../src/router/order/facts.ts";
 import {
   type Action,
   begun,
@@ -33,9 +33,9 @@ const isSettledNow =
     settled(state, offset);
 
 function fact(name: string): Fact {
-  const parsed = parseFact(name);
-  assert(parsed !== null);
-  return parsed;
+  const found = readFact({ key: Buffer.from(`line/${name}`), value: null });
+  assert(found !== null);
+  return found.fact;
 }
 
 /** The actions that follow the last event, and what is left of the state. */
