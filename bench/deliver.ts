@@ -33,12 +33,12 @@ export async function benchDeliver(brokers: string, rounds: number): Promise<str
 }
 
 /** Writes the deliveries, and returns the contestants. */
-export async function prepareDeliver(bench: Workbench, receiver: Receiver) {
+export async function prepareDeliver(bench: Workbench, receiver: Receiver, requests = REQUESTS) {
   const topic = bench.deliveries("d1");
   await bench.create([topic, bench.topics.ledger]);
   await bench.createForDeliver("d1");
-  await bench.fill(WARM_UP + REQUESTS, (number) => benchDelivery(topic, 0, number));
-  const work = [IN_FLIGHT, REQUESTS, WARM_UP, receiver.url].map(String);
+  await bench.fill(WARM_UP + requests, (number) => benchDelivery(topic, 0, number));
+  const work = [IN_FLIGHT, requests, WARM_UP, receiver.url].map(String);
   const ours = (level: string, how?: string, argument = how): Contestant => ({
     name: `Switchyard, log level ${level}${how === undefined ? "" : `, ${how}`}`,
     argv: [

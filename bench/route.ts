@@ -26,24 +26,26 @@ export async function benchRoute(brokers: string, rounds: number): Promise<strin
 export async function prepareRoute(
   bench: Workbench,
   { copiesPerCall, namesOf }: Omit<(typeof SPREADS)[number], "title">,
+  calls = CALLS,
 ) {
-  const { calls, deadLetters, ledger, prefix } = bench.topics;
+  const { deadLetters, ledger, prefix } = bench.topics;
+  const topic = bench.topics.calls;
   const destinations = Array.from({ length: DESTINATIONS }, (_, at) => bench.deliveries(idOf(at)));
-  await bench.create([calls, ...destinations, deadLetters, ledger]);
-  await bench.fill(CALLS, (number) => callRecord(calls, number, namesOf(number)));
-  const copies = CALLS * copiesPerCall;
+  await bench.create([topic, ...destinations, deadLetters, ledger]);
+  await bench.fill(calls, (number) => callRecord(topic, number, namesOf(number)));
+  const copies = calls * copiesPerCall;
   const warmUp = Math.floor(copies / 4);
   const work = [bench.brokers, `${copies - warmUp}`, `${warmUp}`];
   const yardstick: Contestant = {
     name: "plain kafkajs loop",
-    argv: ["bench/route-yardstick.ts", ...work, calls, ...destinations],
+    argv: ["bench/route-yardstick.ts", ...work, topic, ...destinations],
   };
   const ours = (...more: readonly "audited"[]): Contestant => ({
     name: ["Switchyard route", ...more].join(", "),
     argv: ["bench/route-switchyard.ts", ...work, prefix, ...more],
   });
   // A consumer group continues where it stopped, so each turn needs a new group.
-  const reset = () => bench.forgetGroups([bench.groups.route, calls]);
+  const reset = () => bench.forgetGroups([bench.groups.route, topic]);
   return { yardstick, ours, reset };
 }
 
