@@ -132,6 +132,16 @@ const RECORDS: readonly Hostile[] = [
     calls: 0,
   },
   {
+    name: "deep nesting in another field, beside a number that is rounded",
+    records: [
+      {
+        value: `{"type":"track","userId":"u","event":"Attack","properties":{"id":9007199254740993},"extra":${"[".repeat(LEVELS)}${"]".repeat(LEVELS)}}`,
+      },
+    ],
+    deadLetters: [],
+    calls: 1,
+  },
+  {
     name: "numbers beyond what JSON's readers hold",
     records: [
       {

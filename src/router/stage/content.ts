@@ -73,21 +73,60 @@ const LONG_NUMBER = /[:[,]\s*-?\d{16}/;
 
 /**
  * True if a call's JSON contains an integer beyond 2^53 that JavaScript would round. IDs do not count,
- * because their digits are kept.
+ * because their digits are kept. The text is read once, and without recursion, because it may be long and deeply nested.
  */
 export function roundsIntegers(text: string): boolean {
   if (!LONG_DIGITS.test(text) || !LONG_NUMBER.test(text)) return false;
-  const rounded: { readonly holder: unknown; readonly name: string }[] = [];
-  const call: unknown = JSON.parse(
-    text,
-    function look(this: unknown, name: string, read: unknown, context?: { source?: string }) {
-      const source = context?.source;
-      if (typeof read === "number" && source !== undefined && /^-?\d{16,}$/.test(source)) {
-        const isRounded = !Number.isFinite(read) || BigInt(source) !== BigInt(read);
-        if (isRounded) rounded.push({ holder: this, name });
-      }
-      return read;
-    },
-  );
-  return rounded.some(({ holder, name }) => holder !== call || !isIdField(name));
+  let depth = 0;
+  let [nameAt, nameEnd] = [0, 0];
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      const end = endOfString(text, at);
+      if (depth === 1) [nameAt, nameEnd] = [at, end];
+      at = end - 1;
+    } else if (code === OPEN_OBJECT || code === OPEN_LIST) {
+      depth += 1;
+    } else if (code === CLOSE_OBJECT || code === CLOSE_LIST) {
+      depth -= 1;
+    } else if (isOfNumber(code)) {
+      const start = at;
+      while (isOfNumber(text.charCodeAt(at + 1))) at += 1;
+      if (at - start < 15 || !isRounded(text.slice(start, at + 1))) continue;
+      // At the top level, the string before a number is the name of its field.
+      const isId = depth === 1 && isIdField(JSON.parse(text.slice(nameAt, nameEnd)) as string);
+      if (!isId) return true;
+    }
+  }
+  return false;
+}
+
+const QUOTE = 0x22;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** Digits, signs and the dot; `e` and `E` are also in words, which have no 16 characters. */
+function isOfNumber(code: number): boolean {
+  if (code >= 0x30 && code <= 0x39) return true;
+  return code === 0x2d || code === 0x2b || code === 0x2e || code === 0x65 || code === 0x45;
+}
+
+function isRounded(token: string): boolean {
+  if (!/^-?\d{16,}$/.test(token)) return false;
+  const read = Number(token);
+  return !Number.isFinite(read) || BigInt(token) !== BigInt(read);
+}
+
+/** The index after the closing quote of the string that starts at `start`. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  for (let quote = text.indexOf('"', at); quote !== -1; quote = text.indexOf('"', at)) {
+    let escapes = quote;
+    while (text[escapes - 1] === "\\") escapes -= 1;
+    if ((quote - escapes) % 2 === 0) return quote + 1;
+    at = quote + 1;
+  }
+  return text.length;
 }

@@ -163,6 +163,11 @@ test.each([
   ['{"a":0.9007199254740993}', false],
   ['{"userId":9007199254740993}', false],
   ['{"userId":9007199254740993,"traits":{"userId":9007199254740993}}', true],
-])("%s has an integer that is rounded: %s", (value, isRounded) => {
+  ['{"user\\u0049d":9007199254740993}', false],
+  ['{"x":"userId","a":9007199254740993}', true],
+  ['{"x":"\\"\\\\","a":9007199254740993}', true],
+  ['{"x":"\\\\\\":9007199254740993"}', false],
+  [`{"a":${"[".repeat(100_000)}9007199254740993${"]".repeat(100_000)}}`, true],
+])("%.60s has an integer that is rounded: %s", (value, isRounded) => {
   expect(roundsIntegers(value)).toBe(isRounded);
 });
