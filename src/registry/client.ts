@@ -94,7 +94,7 @@ export function schemaSource(
     const failed = await gather(classified.references, used, what, (reference) => {
       const { subject, version } = reference;
       // Soft-deleted schemas are included, because schemas that refer to them still use them.
-      const at = `/subjects/${encodeURIComponent(subject)}/versions/${version}?deleted=true`;
+      const at = `/subjects/${encodeURIComponent(subject.toWellFormed())}/versions/${version}?deleted=true`;
       const shown = visibleCell(subject.slice(0, SUBJECT_SHOWN_CHARACTERS));
       return request(at, `version ${version} of ${shown}, which ${what} uses`, signal);
     });

@@ -205,7 +205,7 @@ function responseOf(exchanged: Exchanged): SubjectResponse | null {
 }
 
 function named({ subject }: SubjectSchema): string {
-  return encodeURIComponent(subject);
+  return encodeURIComponent(subject.toWellFormed());
 }
 
 function rejection({ subject }: SubjectSchema, { status, body }: SubjectResponse): Error {

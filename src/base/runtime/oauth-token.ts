@@ -126,8 +126,8 @@ export function tokenRequest(
     form.set("client_id", clientId);
     form.set("client_secret", clientSecret);
   } else if (clientSecret !== null) {
-    const pair = [clientId, clientSecret].map(encodeURIComponent).join(":");
-    headers.authorization = `Basic ${Buffer.from(pair).toString("base64")}`;
+    const parts = [clientId, clientSecret].map((part) => encodeURIComponent(part.toWellFormed()));
+    headers.authorization = `Basic ${Buffer.from(parts.join(":")).toString("base64")}`;
   }
   return { headers, form };
 }

@@ -63,6 +63,14 @@ test("schemas that it uses come first those that others use, each once", async (
   expect(asked).toHaveLength(3);
 });
 
+test("a reference to a subject that is no text is unknown", async () => {
+  const { exchange } = scripted({
+    "http://a/v7/schemas/ids/7": json(200, { schema: "7", references: uses("\ud800") }),
+  });
+  const found = await schemaSource(["http://a/v7"], exchange).lookup(7, signal);
+  expect(found).toMatchObject({ kind: "unknown" });
+});
+
 test("a schema whose reference is unknown is unknown, by name", async () => {
   const { exchange } = scripted({
     "http://a/v7/schemas/ids/7": json(200, { schema: "7", references: uses("B\u001b[2J") }),

@@ -284,10 +284,11 @@ export class Authorized implements HttpConnections, Readiness {
     this.#connections.send(endpoint, authorized, then, phases);
   }
 
-  /** Masks secrets in a part of a response. */
-  masked(text: string): string {
+  /** Masks secrets in the start of a text that is part of a response. */
+  masked(text: string, keepBytes: number): string {
+    const bytes = Buffer.from(text.slice(0, keepBytes + 1));
     const secrets = this.#secrets(this.#destination, this.#token);
-    return maskSecrets(Buffer.from(text), secrets, false).toString();
+    return maskSecrets(bytes.subarray(0, keepBytes), secrets, bytes.length > keepBytes).toString();
   }
 
   #secrets(destination: WebhookDestination, token: string): readonly string[] {

@@ -89,8 +89,10 @@ class WebhookSender implements Sender<SharedRequest> {
     const responses = readsResponse === true ? "each" : "whole";
     const hasAuth = this.#destination.auth !== null;
     const verdict = judgeBatch(responses, result, batch.calls, nowMs, hasAuth);
+    const keepBytes = result.kind === "response" ? result.phases?.keepBytes : undefined;
     const calls = verdict.calls?.map(({ error, ...call }) => {
-      return { ...call, error: error === null ? null : this.readiness.masked(error) };
+      if (error === null || keepBytes === undefined) return { ...call, error: null };
+      return { ...call, error: this.readiness.masked(error, keepBytes) };
     });
     return { ...verdict, calls: calls ?? null };
   }

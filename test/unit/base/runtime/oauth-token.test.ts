@@ -258,3 +258,9 @@ test("while a request fails, a source uses the token until its life is over, and
   nowMs = 5_000;
   expect(await source.token()).toBe("t2");
 });
+
+test("a secret that is no text is sent all the same, so that the endpoint rejects it", () => {
+  const { headers } = tokenRequest({ ...CREDENTIALS, clientSecret: "\ud800" }, 0);
+  const pair = Buffer.from((headers.authorization ?? "").slice("Basic ".length), "base64");
+  expect(pair.toString()).toBe("switchyard:%EF%BF%BD");
+});

@@ -4,7 +4,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 import type { MessageId } from "../../../../../src/domain/ids.ts";
-import type { Sendable } from "../../../../../src/router/destinations/port.ts";
+import { responded, type Sendable } from "../../../../../src/router/destinations/port.ts";
 import {
   batchBody,
   batchId,
@@ -23,6 +23,7 @@ import type {
   Batch,
   WebhookDestination,
 } from "../../../../../src/router/destinations/webhook/settings.ts";
+import { webhookTransport } from "../../../../../src/router/destinations/webhook/transport.ts";
 import { parseContent } from "../../../../../src/router/stage/content.ts";
 import { recordValue } from "../../../../support/build/record-value.ts";
 import {
@@ -267,4 +268,34 @@ test.each([
 test("an error that is not a text is ignored, and so are other fields", () => {
   const body = Buffer.from('[{"status":400,"error":{"code":1},"id":"x"}]');
   expect(readEach(body, 1)).toEqual([{ status: 400, error: null }]);
+});
+
+test.each([
+  ["is not kept, if attempts are not recorded", undefined, "no such plan", null],
+  ["is kept", 64, "no such plan", "no such plan"],
+  ["is cut to the bytes that are recorded of a response", 8, "no such plan", "no such "],
+  [
+    "is masked where it quotes a secret",
+    64,
+    "key shared-secret-of-the-file",
+    `key ${"*".repeat(25)}`,
+  ],
+  [
+    "is masked where it was cut within a secret",
+    12,
+    "key shared-secret-of-the-file",
+    `key ${"*".repeat(8)}`,
+  ],
+])("an error that a response has for a call %s", (_name, keepBytes, error, expected) => {
+  const http = { send: () => undefined, update: () => undefined, close: async () => {} };
+  const transport = webhookTransport({ update: () => false, open: () => http });
+  const batch = { ...BATCH, responses: "each" } as const;
+  const sharedSecret = "shared-secret-of-the-file";
+  const sender = transport.open(webhookDestination({ batch, sharedSecret }));
+  const prepared = sender.prepare([sender.measure(sendable("a"))], NOW_MS);
+  const body = Buffer.from(JSON.stringify([{ status: 422, error }]));
+  const phases = keepBytes === undefined ? undefined : { keepBytes };
+  const result = responded(200, null, 1, phases, body);
+  const { calls } = sender.judgeUnit(result, prepared, NOW_MS);
+  expect(calls?.map((call) => call.error)).toEqual([expected]);
 });
