@@ -248,7 +248,7 @@ export class Dispatcher implements AttemptHost {
         this.completions.suppress(item, prepared.delivery, nowMs);
         return;
       case "wait":
-        this.#wait(item, prepared.endpoint, prepared.untilMs);
+        this.#wait(item, prepared.endpoints, prepared.untilMs);
         return;
       case "attempt":
         this.#considerAttempt(item, prepared, nowMs);
@@ -264,9 +264,9 @@ export class Dispatcher implements AttemptHost {
 
   #considerAttempt(item: InFlight, prepared: PreparedAttempt, nowMs: number): void {
     const { endpoints, otherwise } = prepared;
-    const [first] = endpoints;
-    if (first !== undefined && this.limits.gates.mustAllWait(endpoints)) {
-      if (otherwise === null) this.#wait(item, first.key, prepared.untilMs);
+    if (this.limits.gates.mustAllWait(endpoints)) {
+      const keys = endpoints.map(({ key }) => key);
+      if (otherwise === null) this.#wait(item, keys, prepared.untilMs);
       else this.completions.replace(item, [otherwise], nowMs);
       return;
     }
@@ -334,8 +334,8 @@ export class Dispatcher implements AttemptHost {
     });
   }
 
-  #wait(item: InFlight, endpoint: EndpointKey, untilMs: number): void {
-    this.#queue.hold(item, endpoint, untilMs);
+  #wait(item: InFlight, endpoints: readonly EndpointKey[], untilMs: number): void {
+    this.#queue.hold(item, endpoints, untilMs);
     this.#releaseInTime();
   }
 

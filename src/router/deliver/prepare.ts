@@ -21,8 +21,9 @@
  *     some circuits are open, and it is a retry          attempt at these endpoints, as their probe
  *     ... and it is for one endpoint only                the same; if a probe is in progress, schedule a retry
  *     it is for one endpoint only, or from the queue     schedule a retry after at most 2 minutes
- *     the endpoints sent Retry-After                     wait until no retry delay would end within the window,
- *                                                        then attempt, because this is the last chance
+ *     the endpoints sent Retry-After                     wait for the first one that is available, at most until no
+ *                                                        retry delay would end within the window; then attempt,
+ *                                                        because this is the last chance
  *
  *   an attempt, and the value                            decision
  *   is neither a call nor a delete notification          dead letter, with the reason from decoding
@@ -44,7 +45,6 @@
  * the attempt that created it, so that it expires if the endpoint never recovers.
  */
 
-import assert from "node:assert/strict";
 import type { RecordValue } from "../../domain/decode.ts";
 import { type Delivery, readDelivery } from "../../domain/delivery.ts";
 import type { AttemptedDestination, Endpoint } from "../../domain/destination.ts";
@@ -84,11 +84,11 @@ interface Plan {
   readonly otherwise: Output | null;
 }
 
-/** The retry stays in memory until the endpoint is available. */
+/** The retry stays in memory until one of the endpoints is available. */
 export interface Wait {
   readonly kind: "wait";
-  readonly endpoint: EndpointKey;
-  /** The time at which the delivery is prepared again, even if the endpoint is still unavailable. */
+  readonly endpoints: readonly EndpointKey[];
+  /** The time at which the delivery is prepared again, even if the endpoints are still unavailable. */
   readonly untilMs: number;
 }
 
@@ -195,7 +195,7 @@ function plan(
   if (first === undefined && rejected.length === 0) return othersRemoved(stored);
   if (first === undefined) return allRejected(stored);
   if (holdCause(destination) !== null || gates.stopped(nowMs) !== null) {
-    return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
+    return waitFor(open, endAtMs);
   }
   if (open.every(({ key }) => gates.stopOf(key, nowMs) === "gone")) return noneLeft(stored);
   const isLast = nowMs > lastAfterMs(policy, endAtMs);
@@ -255,11 +255,12 @@ function planWithout(
   const postponed = scheduleRetry(stored, share, null, nowMs);
   if (tried.length > 0) return attempt(tried, isShare ? postponed : null);
   if (isShare || turn === "queue") return postponed;
-  const [first] = open;
-  assert(first !== undefined);
-  const reached = open.find(({ key }) => gates.stopOf(key, nowMs) === null);
-  if (reached === undefined) return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
-  return { kind: "wait", endpoint: reached.key, untilMs: lastMs };
+  const isReached = open.some(({ key }) => gates.stopOf(key, nowMs) === null);
+  return waitFor(open, isReached ? lastMs : endAtMs);
+}
+
+function waitFor(endpoints: readonly Endpoint[], untilMs: number): Wait {
+  return { kind: "wait", endpoints: endpoints.map(({ key }) => key), untilMs };
 }
 
 function othersRemoved(delivery: Delivery): Output {

@@ -5,8 +5,8 @@
  *   the queue               in order, by key              when the destination is not on hold
  *                                                         (`endpoint-availability.ts`) and a slot is free
  *   the retry topic         by key                        when a slot for retries is free (`slot-scheduler.ts`)
- *   ... and its endpoint    for that endpoint             when the endpoint is available, or the wait has ended
- *   is unavailable
+ *   ... and its endpoints   for one of them               when one of them is available, or the wait has ended
+ *   are unavailable
  *
  * While the destination is paused or disabled, has no token for its requests, its proxy fails or its endpoints are gone,
  * only retries are evaluated: each retry once to find the end of its retry window, and again when that window has ended.
@@ -31,11 +31,11 @@ import type { SlotScheduler } from "./slot-scheduler.ts";
 
 const TURNS = ["queue", "retry"] as const;
 
-/** A retry that waits for an endpoint. */
+/** A retry that waits for one of its endpoints. */
 interface Held {
-  readonly endpoint: EndpointKey;
+  readonly endpoints: readonly EndpointKey[];
   readonly item: InFlight;
-  /** The time at which the retry is evaluated again, even if the endpoint is still unavailable. */
+  /** The time at which the retry is evaluated again, even if the endpoints are still unavailable. */
   readonly untilMs: number;
 }
 
@@ -52,7 +52,7 @@ export class Queue {
    * available releases several deliveries at once.
    */
   readonly #first: Record<Turn, InFlight[]> = { queue: [], retry: [] };
-  /** Added by `hold`; removed when the endpoint is available, when the wait has ended, and by `drop` and `extract`. */
+  /** Added by `hold`; removed when an endpoint is available, when the wait has ended, and by `drop` and `extract`. */
   #held: Held[] = [];
   /** Retries whose wait has ended, or whose endpoints may have been replaced. They go before all others. */
   #due: InFlight[] = [];
@@ -83,7 +83,7 @@ export class Queue {
   next(nowMs: number): InFlight | undefined {
     if (this.#slots.isFull) return undefined;
     const stillUntilMs = this.#stillUntilMs(nowMs);
-    // Retries wait for one of their endpoints, but another one may be available first.
+    // Retries were held until their windows end; now they may have to go before.
     if (this.#wasStill && stillUntilMs === null) this.releaseAll();
     this.#wasStill = stillUntilMs !== null;
     const due = this.#due.shift();
@@ -129,11 +129,15 @@ export class Queue {
     this.#ordered[item.owner.turn].end(item);
   }
 
-  /** Keeps a retry that `next` returned until the endpoint is available, or until `release` is called after `untilMs`. */
-  hold(item: InFlight, endpoint: EndpointKey, untilMs: number): void {
+  /**
+   * Keeps a retry that `next` returned until one of the endpoints is available, or until `release` is called after
+   * `untilMs`.
+   */
+  hold(item: InFlight, endpoints: readonly EndpointKey[], untilMs: number): void {
     // Nothing would ever release it.
-    assert(this.#gates.has(endpoint), "a delivery would wait for an endpoint that was removed");
-    this.#held.push({ endpoint, item, untilMs });
+    const isThere = endpoints.some((each) => this.#gates.has(each));
+    assert(isThere, "a delivery would wait for endpoints that were removed");
+    this.#held.push({ endpoints, item, untilMs });
   }
 
   /** Lets the retries go whose wait has ended. Returns true if others still wait for endpoints. */
@@ -198,16 +202,15 @@ export class Queue {
   }
 
   #nextHeld(nowMs: number): InFlight | undefined {
-    let blocked: EndpointKey | null = null;
-    for (const [at, { endpoint, item }] of this.#held.entries()) {
-      if (endpoint === blocked) continue;
-      if (this.#gates.mayRetry(endpoint, nowMs)) {
-        this.#held.splice(at, 1);
-        return item;
-      }
-      blocked = endpoint;
-    }
-    return undefined;
+    const blocked: EndpointKey[] = [];
+    const mayGo = (endpoint: EndpointKey) => {
+      if (blocked.includes(endpoint)) return false;
+      if (this.#gates.mayRetry(endpoint, nowMs)) return true;
+      blocked.push(endpoint);
+      return false;
+    };
+    const at = this.#held.findIndex(({ endpoints }) => endpoints.some(mayGo));
+    return at === -1 ? undefined : this.#held.splice(at, 1)[0]?.item;
   }
 
   #nextOf(turn: Turn): InFlight | undefined {

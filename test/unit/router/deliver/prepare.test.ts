@@ -226,7 +226,7 @@ test.each([{ paused: true }, { enabled: false }])(
     const destination = { ...both, ...still };
     expect(prepared(leftOf(HOUR_MS), { destination, turn: "retry" })).toEqual({
       kind: "wait",
-      endpoint: A,
+      endpoints: [A, B],
       untilMs: NOW_MS + HOUR_MS,
     });
   },
@@ -282,15 +282,16 @@ test("an endpoint is gone and the other one unavailable: as if there was only th
 
 test("an endpoint is gone, and the proxy of the other one fails: the delivery waits for the other one", () => {
   const gates: Partial<Gates> = { stopOf: (key) => (key === A ? "gone" : "proxy") };
-  const wait = { kind: "wait", endpoint: B, untilMs: NOW_MS + HOUR_MS };
+  const wait = { kind: "wait", endpoints: [B], untilMs: NOW_MS + HOUR_MS };
   expect(prepared(leftOf(HOUR_MS), { turn: "retry", gates })).toEqual(wait);
 });
 
 test("while all endpoints are gone, a delivery waits until its window ends", () => {
   const given = { turn: "retry", gates: gone(A, B) } as const;
-  const wait = { kind: "wait", endpoint: A, untilMs: NOW_MS + HOUR_MS };
+  const wait = { kind: "wait", endpoints: [A, B], untilMs: NOW_MS + HOUR_MS };
   expect(prepared(leftOf(HOUR_MS), given)).toEqual(wait);
-  expect(prepared({ ...leftOf(HOUR_MS), rejected: [B] }, given)).toEqual(wait);
+  const onlyA = { ...wait, endpoints: [A] };
+  expect(prepared({ ...leftOf(HOUR_MS), rejected: [B] }, given)).toEqual(onlyA);
 });
 
 test("an endpoint is there again at the very time that it asked for", () => {
@@ -339,9 +340,11 @@ test("a retry waits while its endpoints ask for it, until no retry delay ends in
   const retry = { turn: "retry", gates: asked(A, B) } as const;
   expect(prepared(leftOf(HOUR_MS), retry)).toEqual({
     kind: "wait",
-    endpoint: A,
+    endpoints: [A, B],
     untilMs: NOW_MS + HOUR_MS - lastMs,
   });
+  const gates: Partial<Gates> = { ...asked(B), stopOf: (key) => (key === A ? "proxy" : null) };
+  expect(prepared(leftOf(HOUR_MS), { turn: "retry", gates })).toMatchObject({ endpoints: [A, B] });
   expect(prepared(leftOf(lastMs), retry).kind).toBe("wait");
   expect(prepared(leftOf(lastMs - 1), retry)).toMatchObject({ kind: "attempt" });
 });

@@ -196,14 +196,27 @@ function held() {
 test("one that waits goes when its endpoint may be asked, or when its time is over", () => {
   const { a, gates, queue, next, fail } = held();
   const ticket = gates.admit(a, START_MS + 1_001, "retry");
-  queue.hold(item(partition("retry"), null, "first"), a, START_MS + 60_000);
-  queue.hold(item(partition("retry"), null, "second"), a, START_MS + 5_000);
+  queue.hold(item(partition("retry"), null, "first"), [a], START_MS + 60_000);
+  queue.hold(item(partition("retry"), null, "second"), [a], START_MS + 5_000);
   expect(next(1_001)).toBeUndefined();
   expect(queue.release(START_MS + 5_001)).toBe(true);
   expect(next(5_001)).toBe("second");
   fail(ticket, START_MS + 5_002);
   expect(next(5_002)).toBe("first");
   expect(next(5_002)).toBeUndefined();
+});
+
+test("one that waits for several endpoints goes when one of them may be asked", () => {
+  const { a, b, gates, queue, next, fail } = held();
+  const ticket = gates.admit(a, START_MS + 1_001, "retry");
+  gates.heard(b, { news: "asks", forMs: 3_000 }, START_MS + 1_001);
+  for (const name of ["first", "second"])
+    queue.hold(item(partition("retry"), null, name), [a, b], START_MS + 60_000);
+  queue.hold(item(partition("retry"), null, "only a"), [a], START_MS + 60_000);
+  expect(next(4_000)).toBeUndefined();
+  expect([next(4_001), next(4_001), next(4_001)]).toEqual(["first", "second", undefined]);
+  fail(ticket, START_MS + 4_002);
+  expect(next(4_002)).toBe("only a");
 });
 
 test("those whose time is over go in their order, and the others keep theirs", () => {
@@ -213,7 +226,7 @@ test("those whose time is over go in their order, and the others keep theirs", (
   const names = Array.from({ length: 40 }, (_, at) => `${at}`);
   const isLate = (at: number) => at % 3 === 0;
   for (const [at, name] of names.entries())
-    queue.hold(item(owner, null, name), a, START_MS + (isLate(at) ? 60_000 : 5_000));
+    queue.hold(item(owner, null, name), [a], START_MS + (isLate(at) ? 60_000 : 5_000));
   expect(queue.release(START_MS + 5_001)).toBe(true);
   const taken = () => Array.from({ length: names.length }, () => next(5_002)).filter(Boolean);
   expect(taken()).toEqual(names.filter((_, at) => !isLate(at)));
@@ -248,7 +261,7 @@ test("releasing twice as many costs twice as much", () => {
   const cost = (retries: number) => {
     const { a, queue } = held();
     for (let at = 0; at < retries; at += 1)
-      queue.hold(item(partition("retry"), null), a, START_MS + 5_000);
+      queue.hold(item(partition("retry"), null), [a], START_MS + 5_000);
     return elementsHandled(() => queue.release(START_MS + 5_001));
   };
   expect(cost(100)).toBeGreaterThan(0);
@@ -259,9 +272,9 @@ test("those of a partition that goes are forgotten", () => {
   const { a, b, gates, queue, next } = held();
   const [mine, theirs] = [partition("retry"), partition("retry")];
   gates.admit(a, START_MS + 1_001, "retry");
-  queue.hold(item(mine, null, "mine"), a, START_MS);
-  queue.hold(item(theirs, null, "theirs"), a, START_MS);
-  queue.hold(item(theirs, null, "theirs"), b, START_MS + 60_000);
+  queue.hold(item(mine, null, "mine"), [a], START_MS);
+  queue.hold(item(theirs, null, "theirs"), [a], START_MS);
+  queue.hold(item(theirs, null, "theirs"), [b], START_MS + 60_000);
   queue.release(START_MS + 1);
   queue.drop(theirs);
   expect(next(1)).toBe("mine");
@@ -272,5 +285,5 @@ test("those of a partition that goes are forgotten", () => {
 test("what an endpoint that was removed would hold is no retry of the destination", () => {
   const { queue } = held();
   const other = webhookDestination({ urls: ["http://c.test/"] }).endpoints[0]?.key as EndpointKey;
-  expect(() => queue.hold(item(one, null), other, START_MS)).toThrow("removed");
+  expect(() => queue.hold(item(one, null), [other], START_MS)).toThrow("removed");
 });

@@ -304,6 +304,28 @@ test("any: while one endpoint is unavailable the other gets everything, and no q
   expect(scheduledRetries(world)).toEqual([]);
 });
 
+test.each([
+  [A, B],
+  [B, A],
+])(
+  "any: retries that are due while both endpoints have sent Retry-After go to %s as soon as it is available",
+  async (first, last) => {
+    const { world, startMs } = await worldOf({ urls: [A, B] }, ({ url }, sinceMs) => {
+      if (sinceMs < 2 * S) return 500;
+      if (url === last) return { status: 503, retryAfter: "3600" };
+      return sinceMs < 15 * S ? { status: 503, retryAfter: "20" } : 200;
+    });
+    world.calls(15);
+    await world.clock.advance(3 * S);
+    world.calls(1);
+    await world.clock.advance(MINUTE_MS);
+    // The call that got both responses waits for the longer time.
+    expect(accepted(world).size).toBe(15);
+    const late = world.http.sent.filter(({ atMs }) => atMs - startMs > 15 * S);
+    expect(new Set(late.map(({ url }) => url))).toEqual(new Set([first]));
+  },
+);
+
 test("what waits in a retry delay is attempted, whatever its retry topic, with or without an attempt made", async () => {
   const { world } = await worldOf({}, () => 200);
   const nowMs = world.clock.nowMs();
