@@ -22,7 +22,7 @@ export interface RateLimiter {
   take(nowMs: number, count?: number): number;
   /**
    * Changes the rate, for example when partitions move. The rate must be above 0. Events that were counted remain
-   * counted.
+   * counted, and the next one is due as if the new rate had already applied to the last one.
    */
   setRate(perSecond: number): void;
 }
@@ -59,10 +59,12 @@ export function createRateLimiter(perSecond: number): RateLimiter {
       return 0;
     },
     setRate: (rate) => {
+      const beforeMs = spacingMs;
       spacingMs = SECOND_MS / rate;
       windowSize = Math.ceil(rate);
       retryWindowMs = (windowSize * SECOND_MS) / rate;
       if (kept === null) return;
+      nextAtMs = lastAtMs + ((nextAtMs - lastAtMs) * spacingMs) / beforeMs;
       const times = emptyWindow(windowSize);
       const recent = inOrder(kept, at).slice(-times.length);
       times.set(recent, times.length - recent.length);

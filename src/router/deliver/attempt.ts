@@ -311,14 +311,11 @@ export class Attempt {
     const { timer } = ports;
     for (let [part] = this.#rest; part !== undefined; [part] = this.#rest) {
       const nowMs = timer.nowMs();
-      const waitMs = this.#isUnsent ? 0 : limits.rate.take(nowMs, part.endpoints.length);
-      if (waitMs > 0) {
-        timer.after(waitMs, () => {
-          this.#proceed(timer.nowMs());
-          this.#host.pump();
-        });
-        return;
-      }
+      const tryAgain = () => {
+        this.#proceed(timer.nowMs());
+        this.#host.pump();
+      };
+      if (!this.#isUnsent && !limits.rate.take(part.endpoints.length, nowMs, tryAgain)) return;
       this.#rest = this.#rest.slice(1);
       if (this.#isUnsent) {
         this.#calls = part.calls;

@@ -94,7 +94,7 @@ export class Dispatcher implements AttemptHost {
   readonly #units: Units;
   /** Replaced by `update`. Attempts in progress keep the settings with which they started. */
   #settings: Settings;
-  /** True from the moment when the rate limit stops the next delivery until its wait is over, or settings change. */
+  /** True from the moment when the rate limit stops the next delivery until it may be worth another look. */
   #isLimited = false;
   /** True while a timer is set that releases retries which wait for endpoints. */
   #isReleasing = false;
@@ -109,7 +109,11 @@ export class Dispatcher implements AttemptHost {
     const slots = new SlotScheduler(concurrency);
     const gates = new EndpointGates(settings.keys, window, observer, sender.readiness);
     this.ports = ports;
-    this.limits = { slots, gates, rate: new RequestRate(requestsPerSecond, partitions) };
+    this.limits = {
+      slots,
+      gates,
+      rate: new RequestRate(requestsPerSecond, partitions, ports.timer),
+    };
     this.#nextLook = new NextLook(ports.timer, () => this.pump());
     this.#settings = settings;
     const stillUntilMs = (nowMs: number) =>
@@ -137,10 +141,8 @@ export class Dispatcher implements AttemptHost {
     gates.probeProxies(this.ports.timer.nowMs());
     this.#queue.releaseAll();
     slots.allow(concurrency);
-    rate.limit(requestsPerSecond);
-    // The previous rate limit no longer applies.
-    this.#isLimited = false;
     if (this.completions.update(earlyReleases)) this.#cancel();
+    rate.limit(requestsPerSecond);
     this.pump();
   }
 
@@ -181,10 +183,10 @@ export class Dispatcher implements AttemptHost {
   }
 
   drain(owner: OwnedPartition): void {
-    this.limits.rate.own(-1);
     this.ports.observer.left();
     this.#queue.drop(owner);
     this.#units.drop(owner);
+    this.limits.rate.own(-1);
   }
 
   /** Applies a report about an endpoint from another process. */
@@ -353,14 +355,11 @@ export class Dispatcher implements AttemptHost {
 
   /** Returns true if the rate limit allows these requests now. Otherwise, all deliveries have to wait. */
   #takeRate(requests: number, nowMs: number): boolean {
-    const waitMs = this.limits.rate.take(nowMs, requests);
-    if (waitMs === 0) return true;
-    this.#isLimited = true;
-    this.ports.timer.after(waitMs, () => {
+    this.#isLimited = !this.limits.rate.take(requests, nowMs, () => {
       this.#isLimited = false;
       this.pump();
     });
-    return false;
+    return !this.#isLimited;
   }
 }
 

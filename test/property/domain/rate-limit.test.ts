@@ -137,6 +137,19 @@ test("a changed rate holds at once, and what was counted still counts", () => {
   expect(limiter.take(1_550)).toBeGreaterThan(0);
 });
 
+test("the next event is due as if a changed rate had applied to the last one", () => {
+  const raised = createRateLimiter(0.01);
+  expect(raised.take(0, 5)).toBe(0);
+  raised.setRate(1_000);
+  expect(raised.take(4)).toBe(1);
+  expect(raised.take(5)).toBe(0);
+  const lowered = createRateLimiter(1_000);
+  lowered.setRate(500);
+  expect(lowered.take(0)).toBe(0);
+  lowered.setRate(0.01);
+  expect(lowered.take(1)).toBe(99_999);
+});
+
 test("a clock that is set back holds nothing up for longer than a second", () => {
   const limiter = createRateLimiter(10);
   expect(limiter.take(1_000_000)).toBe(0);

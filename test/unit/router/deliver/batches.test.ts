@@ -251,6 +251,16 @@ test("a split counts as requests under `requestsPerSecond`", () => {
   expect(world.finished).toHaveLength(4);
 });
 
+test("a higher `requestsPerSecond` applies to the next half of a split", () => {
+  const world = new World({ requestsPerSecond: 0.01 }, { calls: 4 }).fetched(range(0, 4));
+  world.respond(response(400));
+  world.advance(1_000).update({ requestsPerSecond: 10 });
+  expect(world.calls).toEqual([
+    ["0", "1", "2", "3"],
+    ["0", "1"],
+  ]);
+});
+
 test("a split in progress keeps its form when `batch` is removed", () => {
   const world = new World({}, { calls: 2 }).fetched(range(0, 2));
   world.update({ batch: null });

@@ -54,6 +54,15 @@ test("a batch is sent although its time ends between two readings of the clock",
   expect(world.sent).toHaveLength(1);
 });
 
+test("a larger share of the rate applies to the next request", () => {
+  const world = new DispatchWorld(webhookDestination({ requestsPerSecond: 1 }), 51);
+  world.fetched(range(0, 2));
+  expect(world.sent).toHaveLength(1);
+  for (let count = 1; count < 51; count += 1) world.work.own({ finish: () => undefined }, "queue");
+  world.advance(1_000);
+  expect(world.sent).toHaveLength(2);
+});
+
 test("retries that wait for the end of a pause, and for their rate then, all go", () => {
   const destination = webhookDestination({ requestsPerSecond: 2 });
   const world = new DispatchWorld({ ...destination, paused: true }, 2);

@@ -293,6 +293,16 @@ test("a limit on requests counts from the next one, and goes when it is taken aw
   expect(world.http.sent).toHaveLength(100);
 });
 
+test("a higher limit on requests applies to the next one", async () => {
+  const { world, deliver } = await worldOf([crm({ requestsPerSecond: 0.01 })]);
+  world.calls(100);
+  await world.settle(2_000);
+  expect(world.http.sent).toHaveLength(1);
+  await world.reload(deliver, [crm({ requestsPerSecond: 100 })]);
+  await world.settle(2_000);
+  expect(world.http.sent).toHaveLength(100);
+});
+
 test("a reload while the partitions of limited destinations are counted starts no consumer twice", async () => {
   const world = new DeliverWorld({
     destinations: [crm({ requestsPerSecond: 5 })],
