@@ -20,6 +20,7 @@
  * The records of a group are in one partition of the ledger, and therefore in order.
  */
 
+import type { DestinationId } from "../../domain/ids.ts";
 import { type PartitionPlace, partitionKey } from "../../domain/record.ts";
 import type { GroupNames } from "../../domain/topics.ts";
 import type { OffsetRange, Processed } from "../../kafka/port.ts";
@@ -200,13 +201,7 @@ function keyOf(place: PartitionPlace, topicId: string): string {
 export function writerOf(group: string, groups: GroupNames): Writer | null {
   if (group === groups.route) return "route";
   if (group === groups.deletion) return "deletion";
-  const starts = {
-    deliver: groups.deliver("" as Parameters<GroupNames["deliver"]>[0]),
-    delay: groups.delay(""),
-    replay: groups.replay(""),
-  };
-  for (const writer of ["deliver", "delay", "replay"] as const) {
-    if (group.startsWith(starts[writer])) return writer;
-  }
-  return null;
+  if (group.startsWith(groups.deliver("" as DestinationId))) return "deliver";
+  if (group.startsWith(groups.delay(""))) return "delay";
+  return group.startsWith(groups.replay("")) ? "replay" : null;
 }

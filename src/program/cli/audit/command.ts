@@ -5,7 +5,6 @@ import { systemClock } from "../../../base/runtime/clock.ts";
 import { unknownDestination, WrongUsage } from "../../../base/words/wrong-usage.ts";
 import type { Config } from "../../../config/config.ts";
 import { isAttempted } from "../../../domain/destination.ts";
-import type { DestinationId } from "../../../domain/ids.ts";
 import { groupNames } from "../../../domain/topics.ts";
 import type { Kafka } from "../../../kafka/port.ts";
 import { assertTopics } from "../../../operator/connect/assert-topics.ts";
@@ -86,10 +85,15 @@ async function run(
     read += records;
   };
   const groups = groupNames(config.kafka.topicPrefix);
-  const destinations = chosen(config, destination);
+  const isShown = (id: string) => destination === undefined || id === destination;
+  // Destinations of other types, whose topics other programs read, have no sums.
+  const attempted = config.destinations.filter(isAttempted).map(({ id }) => id);
+  const destinations = attempted.filter(isShown);
+  if (destination !== undefined && destinations.length === 0) {
+    throw unknownDestination(destination, attempted);
+  }
   const source = { kafka, topics, groups, destinations, signal, onRead };
   const whole = await audit(source, period);
-  const isShown = (id: string) => destination === undefined || id === destination;
   const shown = [...whole.destinations].filter(([id]) => isShown(id));
   const report = { ...whole, destinations: new Map(shown) };
   progress.end();
@@ -119,13 +123,4 @@ export function auditPeriod(
     throw new WrongUsage("--since is more than 7 days ago, and the ledger is kept for 7 days.");
   }
   return { fromMs: since, toMs: until };
-}
-
-/** Destinations of other types, whose topics other programs read, have no sums. */
-function chosen(config: Config, id: string | undefined): readonly DestinationId[] {
-  const attempted = config.destinations.filter(isAttempted).map((each) => each.id);
-  if (id === undefined) return attempted;
-  const found = attempted.filter((each) => each === id);
-  if (found.length > 0) return found;
-  throw unknownDestination(id, attempted);
 }
