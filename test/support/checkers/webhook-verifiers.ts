@@ -10,7 +10,7 @@ import { execFile } from "node:child_process";
 import { createPublicKey } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { findTool } from "../../../tools/find-tool.ts";
 import { findJava } from "../../../tools/kafka/java-home.ts";
@@ -126,13 +126,16 @@ async function npmSvix(signal: AbortSignal): Prepared {
 
 async function go(signal: AbortSignal): Prepared {
   const fill = async (cwd: string) => {
-    writeFileSync(join(cwd, "main.go"), GO);
-    for (const args of ["mod init main", `get ${MODULE}@v0.0.1`, "build"])
+    for (const args of ["mod init main", `get ${MODULE}/go@v0.0.1`])
       await promisify(execFile)("go", args.split(" "), { cwd, signal });
   };
-  const what = { what: "Go's Standard Webhooks", size: "3 MB", name: "go-verifier-0.0.1" };
-  const tool = await findTool({ ...what, file: "main", needs: "go", fill }, signal, () => {});
-  return tool.kind === "none" ? tool.why : [tool.file];
+  const what = { what: "Go's Standard Webhooks", size: "3 MB", name: "go-webhooks-module-0.0.1" };
+  const tool = await findTool({ ...what, file: "go.mod", needs: "go", fill }, signal, () => {});
+  if (tool.kind === "none") return tool.why;
+  // The program is compiled when it runs, so that a mistake in it fails the test, and does not skip it.
+  const folder = dirname(tool.file);
+  writeFileSync(join(folder, "main.go"), GO);
+  return ["go", "-C", folder, "run", "main.go"];
 }
 
 /** @param program uses the library that the requirement names. */
