@@ -12,6 +12,7 @@
  *   it cannot be read after the start             known actions stay in force
  *   the topic is readable again, or recreated     its contents apply
  *   a record is invalid                           it is logged and has no effect
+ *   there are too many actions of one kind        the same for later actions of this kind, with a health problem
  *   a process writes news of an endpoint          listeners are notified, unless the news is from before the start
  *   a pause ends                                  listeners are notified once, also if the timer fires early or
  *                                                 late, or another action arrives between the end and the timer
@@ -57,7 +58,7 @@ export interface RunningOperatorActions extends OperatorActions, Disposable {
   readonly processes: () => readonly ProcessRecord[];
   /** The keys of process records that should be removed, because the processes ended long ago without removing them. */
   readonly overProcesses: () => readonly string[];
-  /** While the topic cannot be read, returns a sentence about it. */
+  /** Returns a sentence if the topic cannot be read, and one for each kind of action that is full. */
   readonly healthProblems: () => readonly string[];
 }
 
@@ -137,10 +138,12 @@ class Following {
 
   healthProblems(): readonly string[] {
     const { error } = this.#followed;
-    if (error === null) return [];
-    return [
-      `the topic ${this.#topic} cannot be read, so later operator actions are unknown: ${error}`,
-    ];
+    const topic = `the topic ${this.#topic}`;
+    const full = this.operations
+      .fullKinds()
+      .map((kind) => `${topic} contains too many ${kind}, so later ones are ignored`);
+    if (error === null) return full;
+    return [`${topic} cannot be read, so later operator actions are unknown: ${error}`, ...full];
   }
 
   stop(): void {

@@ -10,7 +10,7 @@
  *   says that an endpoint is gone                it gets no requests until the record is removed
  *   is a process's description                   the process is known until its record is removed
  *   is invalid                                   nothing changes
- *   exceeds the limit                            nothing changes, and the record is rejected
+ *   exceeds the limit of its kind                nothing changes, and the record is rejected
  *
  * An early release is kept for as long as a delay topic can contain records to which it applies. A process that reads
  * such a record must be able to find out whether the record has already been released.
@@ -30,8 +30,18 @@ import {
   processKey,
 } from "./operator-actions.ts";
 
-/** Maximum number of actions. There is a limit because anybody with write permission could fill the topic. */
-export const OPERATIONS_MAX = 20_000;
+/**
+ * Maximum number of actions of each kind, because anybody with write permission could fill the topic. A kind that is
+ * full leaves the room of the others unchanged. A single retry writes its progress once per partition.
+ */
+export const OPERATIONS_MAX = {
+  pauses: 20_000,
+  "endpoints that are gone": 20_000,
+  "retries and cancellations": 20_000,
+  "records of their progress": 200_000,
+  processes: 20_000,
+} as const;
+type Kind = keyof typeof OPERATIONS_MAX;
 /** The longest time that a record can remain in its delay topic after an early release has taken it. */
 const EARLY_RELEASE_KEPT_MS = 7 * 86_400_000;
 
@@ -120,7 +130,7 @@ export class KnownOperatorActions {
     string,
     { readonly process: ProcessRecord; readonly atMs: number }
   >();
-  #count = 0;
+  readonly #counts = new Map<Kind, number>();
 
   /**
    * Returns false if the action is ignored because there are too many actions.
@@ -131,30 +141,31 @@ export class KnownOperatorActions {
     switch (operation.kind) {
       case "process": {
         const { process } = operation;
-        if (!this.#processes.has(process.id) && !this.#hasRoom()) return false;
+        if (!this.#processes.has(process.id) && !this.#hasRoom("processes")) return false;
         this.#processes.set(process.id, { process, atMs });
         return true;
       }
       case "forget-process":
-        if (this.#processes.delete(operation.id)) this.#count -= 1;
+        if (this.#processes.delete(operation.id)) this.#left("processes");
         return true;
       case "pause": {
         const { pause } = operation;
-        if (!this.#pauses.has(pause.destination) && !this.#hasRoom()) return false;
+        if (!this.#pauses.has(pause.destination) && !this.#hasRoom("pauses")) return false;
         this.#pauses.set(pause.destination, pause);
         return true;
       }
       case "resume":
-        if (this.#pauses.delete(operation.destination)) this.#count -= 1;
+        if (this.#pauses.delete(operation.destination)) this.#left("pauses");
         return true;
       case "gone": {
         const key = goneKey(operation.gone.destination, operation.gone.endpoint);
-        if (!this.#gone.has(key) && !this.#hasRoom()) return false;
+        if (!this.#gone.has(key) && !this.#hasRoom("endpoints that are gone")) return false;
         this.#gone.set(key, operation.gone);
         return true;
       }
       case "forget-gone":
-        if (this.#gone.delete(goneKey(operation.destination, operation.endpoint))) this.#count -= 1;
+        if (this.#gone.delete(goneKey(operation.destination, operation.endpoint)))
+          this.#left("endpoints that are gone");
         return true;
       case "release":
         return this.#addEarlyRelease(operation.earlyRelease);
@@ -162,7 +173,7 @@ export class KnownOperatorActions {
         const { id, delay, partition, through, topicId } = operation.released;
         const parts = this.#released.get(id) ?? new Map<string, Through>();
         const place = `${delay}/${partition}`;
-        if (!parts.has(place) && !this.#hasRoom()) return false;
+        if (!parts.has(place) && !this.#hasRoom("records of their progress")) return false;
         const before = parts.get(place);
         const known = before?.topicId === topicId ? before.offset : 0;
         this.#released.set(id, parts.set(place, { topicId, offset: Math.max(through, known) }));
@@ -174,10 +185,15 @@ export class KnownOperatorActions {
       case "endpoint":
         return true;
       case "forget-released":
-        this.#count -= this.#released.get(operation.id)?.size ?? 0;
+        this.#left("records of their progress", this.#released.get(operation.id)?.size ?? 0);
         this.#released.delete(operation.id);
         return true;
     }
+  }
+
+  /** The kinds of which later actions are ignored, because there are too many. */
+  fullKinds(): readonly Kind[] {
+    return [...this.#counts.keys()].filter((kind) => this.#isFull(kind));
   }
 
   /** All pauses, including those that have ended. */
@@ -264,7 +280,7 @@ export class KnownOperatorActions {
   #addEarlyRelease(earlyRelease: EarlyRelease): boolean {
     const all = this.#earlyReleases.get(earlyRelease.destination) ?? [];
     const others = all.filter(({ id }) => id !== earlyRelease.id);
-    if (others.length === all.length && !this.#hasRoom()) return false;
+    if (others.length === all.length && !this.#hasRoom("retries and cancellations")) return false;
     this.#earlyReleases.set(earlyRelease.destination, [...others, earlyRelease]);
     return true;
   }
@@ -272,15 +288,23 @@ export class KnownOperatorActions {
   #forgetEarlyRelease(destination: DestinationId, id: string): void {
     const all = this.#earlyReleases.get(destination) ?? [];
     const others = all.filter((earlyRelease) => earlyRelease.id !== id);
-    this.#count -= all.length - others.length;
+    this.#left("retries and cancellations", all.length - others.length);
     if (others.length === 0) this.#earlyReleases.delete(destination);
     else this.#earlyReleases.set(destination, others);
   }
 
-  #hasRoom(): boolean {
-    if (this.#count >= OPERATIONS_MAX) return false;
-    this.#count += 1;
+  #hasRoom(kind: Kind): boolean {
+    if (this.#isFull(kind)) return false;
+    this.#left(kind, -1);
     return true;
+  }
+
+  #isFull(kind: Kind): boolean {
+    return (this.#counts.get(kind) ?? 0) >= OPERATIONS_MAX[kind];
+  }
+
+  #left(kind: Kind, count = 1): void {
+    this.#counts.set(kind, (this.#counts.get(kind) ?? 0) - count);
   }
 }
 

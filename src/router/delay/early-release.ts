@@ -3,11 +3,12 @@
  * of the partitions that this process owns. All other records stay in order.
  *
  *   step in a partition                           if the process crashes after it
- *   1  a part of the log is read ahead            the part is read again
+ *   1  a part of the log is read ahead            the part is read again. If it has none of the records, it is read
+ *                                                 again even if later parts were read
  *   2  its records, and those in flight, are      the next owner writes them again: at most
  *      written to their topics, acknowledged      this part and those in flight
- *   3  the progress is written to                 nothing is repeated: an owner that takes one of
- *      `operator-actions`, acknowledged           these records later only marks it as processed
+ *   3  if records left, the progress is written   nothing is repeated: an owner that takes one of
+ *      to `operator-actions`, acknowledged        these records later only marks it as processed
  *   4  records are processed when they are taken  the same
  *
  * In all partitions together, only one step runs at a time, so that due records are not delayed. If a step fails, it
@@ -205,13 +206,15 @@ async function write(
   owned.left(unread);
   await Promise.all([written, owned.send(inFlight.map(dueOf), true)]);
   await owned.sent();
+  ahead.advance(earlyRelease, behind, offsets, unread.length + inFlight.length > 0);
+  if (!ahead.isUnsaved(earlyRelease)) return;
   const { id } = earlyRelease;
   const { delay, partition } = owned;
   const done = { id, delay, partition, through: behind, topicId: owned.topicId() };
   const record = releasedRecord(operations, done);
   const [refused] = await producer.send([record]);
-  ahead.advance(earlyRelease, behind, offsets);
   if (refused !== undefined) throw new Error(`cannot write to ${operations}: ${refused.error}`);
+  ahead.saved(earlyRelease);
 }
 
 async function endNow(

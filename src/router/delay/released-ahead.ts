@@ -11,7 +11,8 @@
  *
  *   an early release in this partition is
  *   over     when all records that were scheduled before it are due, or when reading has reached the log
- *            end offset at which this process first read the release
+ *            end offset at which this process first read the release, and the progress is saved. It is saved
+ *            only if records left: many releases apply to few partitions
  */
 
 import { isReleasedBy, type Releasable } from "../control/early-release.ts";
@@ -37,6 +38,8 @@ interface ReleaseProgress {
   /** The log end offset when the release was first read; null if it has not been fetched yet. */
   to: number | null;
   through: number;
+  /** True if records have left since the progress was last written to `operator-actions`. */
+  isUnsaved: boolean;
 }
 
 export class ReleasedAhead {
@@ -83,8 +86,8 @@ export class ReleasedAhead {
   pending(nowMs: number): readonly EarlyRelease[] {
     return this.#operatorActions.earlyReleases().filter((earlyRelease) => {
       if (nowMs >= earlyRelease.atMs + this.#place.delayMs + CLOCKS_DIFFER_MS) return false;
-      const { to } = this.#of(earlyRelease);
-      return to === null || this.through(earlyRelease) < to;
+      const { to, isUnsaved } = this.#of(earlyRelease);
+      return to === null || isUnsaved || this.through(earlyRelease) < to;
     });
   }
 
@@ -110,11 +113,29 @@ export class ReleasedAhead {
     for (const offset of offsets) this.#claims.set(offset, written);
   }
 
-  /** Call this when all records of the release below the offset are written. */
-  advance(earlyRelease: EarlyRelease, offset: number, claimed: readonly number[]): void {
+  /**
+   * Call this when all records of the release below the offset are written.
+   *
+   * @param haveLeft false if there were none in the part that ends there.
+   */
+  advance(
+    earlyRelease: EarlyRelease,
+    offset: number,
+    claimed: readonly number[],
+    haveLeft: boolean,
+  ): void {
     const progress = this.#of(earlyRelease);
     progress.through = Math.max(progress.through, offset);
+    progress.isUnsaved ||= haveLeft;
     for (const each of claimed) this.#claims.delete(each);
+  }
+
+  isUnsaved(earlyRelease: EarlyRelease): boolean {
+    return this.#of(earlyRelease).isUnsaved;
+  }
+
+  saved(earlyRelease: EarlyRelease): void {
+    this.#of(earlyRelease).isUnsaved = false;
   }
 
   /** Returns the progress of a release, and drops the progress of releases that no longer exist. */
@@ -123,7 +144,7 @@ export class ReleasedAhead {
     if (known !== undefined) return known;
     const ids = new Set(this.#operatorActions.earlyReleases().map(({ id }) => id));
     for (const id of this.#progress.keys()) if (!ids.has(id)) this.#progress.delete(id);
-    const begun = { to: null, through: 0 };
+    const begun = { to: null, through: 0, isUnsaved: false };
     this.#progress.set(earlyRelease.id, begun);
     return begun;
   }

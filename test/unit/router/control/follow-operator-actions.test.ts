@@ -11,8 +11,10 @@ import {
   followOperatorActions,
   type OperatorActionsDeps,
 } from "../../../../src/router/control/follow-operator-actions.ts";
+import { OPERATIONS_MAX } from "../../../../src/router/control/operator-action-state.ts";
 import {
   type EndpointNews,
+  earlyReleaseRecord,
   endpointRecord,
   pauseRecord,
   resumeRecord,
@@ -90,6 +92,23 @@ test("corrupt and unknown records are reported and passed over", async () => {
   expect(operatorActions.pauseOf(crm)).not.toBeNull();
   const refused = lines.filter(({ msg }) => msg === "operator-actions.invalid-record");
   expect(refused.map(({ offset }) => offset)).toEqual([0, 1, 2]);
+});
+
+test("a kind of action of which there are too many is a health problem, and others still apply", async () => {
+  const { cluster, clock, driver, start, pause } = world();
+  for (let at = 0; at < OPERATIONS_MAX["retries and cancellations"]; at += 1) {
+    const of = { kind: "retry", atMs: 0, by: "command", receivedBeforeMs: null } as const;
+    const destination = `d${at}` as DestinationId;
+    cluster.append(earlyReleaseRecord(TOPIC, { ...of, destination, id: "p" }));
+  }
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  pause();
+  await clock.advance(2_000);
+  expect(operatorActions.pauseOf(crm)).not.toBeNull();
+  expect(operatorActions.healthProblems()).toEqual([
+    `the topic ${TOPIC} contains too many retries and cancellations, so later ones are ignored`,
+  ]);
 });
 
 test("listeners are reported when a pause is over by its time", async () => {

@@ -109,16 +109,33 @@ test("of a topic that was recreated only its own progress counts", () => {
   expect(through("two")).toBe(9);
 });
 
-test("it does not grow without bound, and one that goes makes room", () => {
+test("a kind of action does not grow without bound, leaves room for the others, and one that goes makes room", () => {
   const known = new KnownOperatorActions();
+  const max = OPERATIONS_MAX.pauses;
   const add = (number: number) =>
     known.apply({ kind: "pause", pause: pauseOf({ destination: `d${number}` as DestinationId }) });
-  for (let number = 0; number < OPERATIONS_MAX; number += 1) expect(add(number)).toBe(true);
-  expect(add(OPERATIONS_MAX)).toBe(false);
-  expect(known.apply({ kind: "release", earlyRelease: earlyReleaseOf("a") })).toBe(false);
+  for (let number = 0; number < max - 1; number += 1) expect(add(number)).toBe(true);
+  expect(known.fullKinds()).toEqual([]);
+  expect([add(max - 1), add(max)]).toEqual([true, false]);
+  expect(known.fullKinds()).toEqual(["pauses"]);
+  expect(known.apply({ kind: "release", earlyRelease: earlyReleaseOf("a") })).toBe(true);
   expect(add(3)).toBe(true);
   known.apply({ kind: "resume", destination: "d3" as DestinationId });
   known.apply({ kind: "resume", destination: "d3" as DestinationId });
-  expect(add(OPERATIONS_MAX)).toBe(true);
-  expect(add(OPERATIONS_MAX + 1)).toBe(false);
+  expect([add(max), add(max + 1)]).toEqual([true, false]);
+});
+
+test("the progress of retries in thousands of partitions leaves room for pauses", () => {
+  const known = new KnownOperatorActions();
+  const add = (partition: number) => {
+    const released = { id: "a", delay: "10s", partition, through: 1, topicId: "" };
+    return known.apply({ kind: "released", released });
+  };
+  const max = OPERATIONS_MAX["records of their progress"];
+  for (let partition = 0; partition < max; partition += 1) add(partition);
+  expect(add(max)).toBe(false);
+  expect(known.apply({ kind: "pause", pause: pauseOf() })).toBe(true);
+  expect(known.fullKinds()).toEqual(["records of their progress"]);
+  known.apply({ kind: "forget-released", id: "a" });
+  expect(known.fullKinds()).toEqual([]);
 });

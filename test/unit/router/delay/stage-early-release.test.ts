@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import { deliveryHeaders } from "../../../../src/domain/delivery.ts";
 import type { DestinationId, MessageId } from "../../../../src/domain/ids.ts";
+import type { OutgoingRecord } from "../../../../src/domain/record.ts";
 import {
   type EarlyRelease,
   earlyReleaseRecord,
@@ -225,3 +226,56 @@ test("what was released early from a topic does not count for a later topic with
   await world.settle(HOUR_MS + 60_000);
   expect(cancelled().map(([, id]) => id)).toEqual(["m0", "m1", "m2", "m3"]);
 });
+
+test("progress is written only for partitions that records left, until it is acknowledged", async () => {
+  const { world, scheduleRetry, earlyRelease, returned, start } = await worldOf();
+  const sendOf = refusing(world, topics.operatorActions);
+  const stop = await start();
+  const progress = () =>
+    world.cluster
+      .records(topics.operatorActions)
+      .map(({ key }) => `${key}`)
+      .filter((key) => key.startsWith("released/"));
+  scheduleRetry(OTHER, 3);
+  await world.settle(1_000);
+  await earlyRelease({ id: "nothing" });
+  expect(progress()).toEqual([]);
+  scheduleRetry(CRM, 3);
+  await world.settle(1_000);
+  sendOf.isRefused = true;
+  await earlyRelease({ id: "some" });
+  expect([returned().length, progress()]).toEqual([3, []]);
+  sendOf.isRefused = false;
+  await world.settle(15_000);
+  expect(progress()).toEqual(["released/some/60m/0"]);
+  await stop();
+  await world.control();
+  await start();
+  await world.settle(2 * HOUR_MS);
+  expect(returned()).toHaveLength(3);
+});
+
+/** Lets the producer refuse the records of a topic while `isRefused` is true. */
+function refusing(world: DeliverWorld, refused: string) {
+  const state = { isRefused: false };
+  const producerOf = world.kafka.producer.bind(world.kafka);
+  world.kafka.producer = () => {
+    const producer = producerOf();
+    const send = producer.send.bind(producer);
+    producer.send = async (records, options) => {
+      const isRefused = ({ topic }: OutgoingRecord) => state.isRefused && topic === refused;
+      const written = await send(
+        records.filter((record) => !isRefused(record)),
+        options,
+      );
+      const error = "NOT_ENOUGH_REPLICAS";
+      const blocked = "unavailable" as const;
+      return [
+        ...written,
+        ...records.filter(isRefused).map((record) => ({ record, error, blocked })),
+      ];
+    };
+    return producer;
+  };
+  return state;
+}
