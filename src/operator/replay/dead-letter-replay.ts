@@ -151,7 +151,7 @@ export function deadLetterRules(
     decide: async (record) => {
       const passed = await passing(readDeadLetter(record, topics), plan.filter, read);
       if (passed === null) return { kind: "skip", as: null };
-      const cancellation = plan.cancels === true ? cancellationOf(passed, topics) : undefined;
+      const cancellation = plan.cancels === true ? cancellationOf(passed, given) : undefined;
       if (cancellation === null) return { kind: "skip", as: null };
       const mark = marks.of(record);
       const isOwn = mark !== null && mark.replay === name;

@@ -26,7 +26,7 @@
  *                              that blocks its user is kept (`router/order/facts.ts`): the replayed delivery is the copy for
  *                              which the user waits. That does not depend on the current order, because a user who was blocked
  *                              stays blocked if it changes. A destination without an order ignores the header. If the
- *                              destination is a topic destination now, it has no retries and nobody waits: the dead letter
+ *                              destination is a topic destination now, or was removed, nobody waits: the dead letter
  *                              blocks nobody.
  *   where it came from         the producer's own
  *
@@ -44,7 +44,12 @@ import type { Destination } from "../../domain/destination.ts";
 import { endpointFor, OTHERS_REMOVED, removedText } from "../../domain/endpoint-name.ts";
 import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
-import { factRecord, ownPlace, queuePlaceOf } from "../../router/order/facts.ts";
+import {
+  factRecord,
+  placeHeader,
+  type QueuePlace,
+  queuePlaceOf,
+} from "../../router/order/facts.ts";
 import { isSuppressed, parseContent } from "../../router/stage/content.ts";
 import type { KnownSuppressions } from "../../router/suppression/known-suppressions.ts";
 import type { DeadLetter } from "./dead-letter-record.ts";
@@ -78,7 +83,8 @@ export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay
   if (reason === "rule-failed") return refused("replay its call with `switchyard replay`");
   if (record.value === null) return refused("it has no value");
   const isDelivery = stage === "deliver" || stage === "delay" || reason === "unknown-destination";
-  if (!(isDelivery && blocksUser(deadLetter, targets)) && isOfSuppressed(deadLetter, targets))
+  const blocksUser = isDelivery && blockingPlace(deadLetter, targets) !== null;
+  if (!blocksUser && isOfSuppressed(deadLetter, targets))
     return { kind: "skipped", why: "its user is suppressed" };
   if (isDelivery) return toDestination(deadLetter, targets);
   const { calls, audienceSyncs, deletionRequests } = targets.topics;
@@ -93,21 +99,26 @@ export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay
   return write(deadLetter, topic, foreignHeaders(record));
 }
 
-function blocksUser({ destination: id, record }: DeadLetter, { destinations }: ReplayTargets) {
+/** The place in the queue of a dead letter that blocks its user; null if nobody waits for it. */
+function blockingPlace(
+  { destination: id, record }: DeadLetter,
+  { destinations }: ReplayTargets,
+): QueuePlace | null {
   const isAttempted = destinations.some((each) => each.id === id && each.isAttempted);
-  return isAttempted && queuePlaceOf(record) !== null;
+  return isAttempted ? queuePlaceOf(record) : null;
 }
 
 /** Null if nobody waits for the dead letter. */
 export function cancellationOf(
-  { destination, messageId, record }: DeadLetter,
-  topics: TopicNames,
+  deadLetter: DeadLetter,
+  targets: ReplayTargets,
 ): ReplayedRecord | null {
-  const place = queuePlaceOf(record);
+  const { destination, messageId } = deadLetter;
+  const place = blockingPlace(deadLetter, targets);
   if (destination === null || place === null) return null;
   const fact = { kind: "settled", ...place } as const;
-  const outgoing = factRecord(topics.order(destination), place.line, fact, messageId ?? "");
-  return { kind: "replay", outgoing };
+  const topic = targets.topics.order(destination);
+  return { kind: "replay", outgoing: factRecord(topic, place.line, fact, messageId ?? "") };
 }
 
 /** True if the value may show that the user is suppressed. */
@@ -217,14 +228,14 @@ function toDestination(deadLetter: DeadLetter, targets: ReplayTargets): Replayed
   const kept = new Map<string, RecordHeader>();
   for (const header of record.headers) if (KEPT.has(header[0])) kept.set(header[0], header);
   const name = DELIVERY_HEADER.destination;
-  const isBlocking = blocksUser(deadLetter, targets);
+  const place = blockingPlace(deadLetter, targets);
   const headers: RecordHeaders = [
     [name, Buffer.from(id)],
     ...kept.values(),
-    ...(isBlocking ? ownPlace(record) : []),
+    ...(place === null ? [] : [placeHeader(place)]),
     ...foreignHeaders(record),
   ];
-  const topic = isBlocking ? topics.retries : topics.deliveries;
+  const topic = place === null ? topics.deliveries : topics.retries;
   return write(deadLetter, topic(destination.id), headers);
 }
 

@@ -124,10 +124,16 @@ test("a delivery that blocks its user keeps its place in the queue, and does not
   expect(decided.outgoing.topic).toBe("sw.retries.crm");
 });
 
-function decideBlocking(changed: Parameters<typeof webhookDestination>[0] | "topic" | "removed") {
+type Now = Parameters<typeof webhookDestination>[0] | "topic" | "removed";
+
+function destinationsNow(changed: Now) {
   const topic = { id: crm.id, name: "CRM", kind: "topic", isAttempted: false } as never;
   const now = typeof changed === "string" ? topic : webhookDestination(changed);
-  const destinations = changed === "removed" ? [] : [now];
+  return changed === "removed" ? [] : [now];
+}
+
+function decideBlocking(changed: Now) {
+  const destinations = destinationsNow(changed);
   const outgoing = deadLetterRecord({}, { ...blocking, value: OF_U1 });
   const record = { ...outgoing, partition: 0, offset: 3, timestampMs: 5 };
   return (suppressions = suppressing()) =>
@@ -167,9 +173,10 @@ test.each(["topic", "removed"] as const)(
   },
 );
 
-function cancel(spec: DeadLetterSpec) {
+function cancel(spec: DeadLetterSpec, now: Now = {}) {
   const record = { ...deadLetterRecord({}, spec), partition: 0, offset: 3, timestampMs: 5 };
-  return cancellationOf(readDeadLetter(record, topics), topics);
+  const targets = { topics, destinations: destinationsNow(now) };
+  return cancellationOf(readDeadLetter(record, topics), targets);
 }
 
 test("if a dead letter that blocks its user is canceled, its delivery is settled", () => {
@@ -181,6 +188,13 @@ test("if a dead letter that blocks its user is canceled, its delivery is settled
   const fact = { kind: "settled", key: orderKey({ key: Buffer.from("u") }), offset: 41 };
   expect(readFact({ key, value })).toEqual({ line: "q:2", fact, isThere: true });
 });
+
+test.each([["topic"], ["removed"]] as const)(
+  "if its destination is %s now, it cannot be canceled",
+  (now) => {
+    expect(cancel(blocking, now)).toBeNull();
+  },
+);
 
 test("one that blocks nobody cannot be canceled", () => {
   expect(cancel({})).toBeNull();
