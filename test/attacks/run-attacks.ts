@@ -2,6 +2,7 @@
 
 import { table } from "../../src/base/words/table.ts";
 import type { AttackOptions, AttackRow } from "./attack-row.ts";
+import { foreignBatchAttacks } from "./foreign-batches.ts";
 import { inflatingAttacks } from "./inflating.ts";
 import { ingestAttacks } from "./ingest.ts";
 import { innerTopicAttacks } from "./inner-topics.ts";
@@ -21,6 +22,7 @@ export interface Attacks {
 
 export const ATTACKS: readonly Attacks[] = [
   { name: "producers", run: producerAttacks },
+  { name: "foreign batches", run: foreignBatchAttacks },
   { name: "inflating", run: inflatingAttacks, isCostly: true },
   { name: "callers", run: ({ ingestUrl: url }) => ingestAttacks({ url, writeKey: WRITE_KEY }) },
   { name: "responses", prepare: prepareResponses, run: responseAttacks },

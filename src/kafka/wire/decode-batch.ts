@@ -16,6 +16,7 @@ export const BATCH_LENGTH_END = 12;
 const MAGIC_AT = 16;
 const CRC_AT = 17;
 const ATTRIBUTES_AT = 21;
+const LAST_DELTA_AT = 23;
 const COUNT_AT = 57;
 const RECORDS_AT = 61;
 
@@ -84,7 +85,7 @@ export async function decodeBatch(
   const read = readHeader(batch, baseOffset, new RecordReader(records, start), omitted);
   const before = messages.length;
   try {
-    readRecords(read, count, messages);
+    readRecords(read, count, batch.readInt32BE(LAST_DELTA_AT), messages);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     const corruption = `record ${messages.length - before + 1} of ${count} has ${error.message}`;
@@ -157,12 +158,25 @@ async function inflate(batch: Buffer, baseOffset: number, wanted: Wanted): Promi
   }
 }
 
-function readRecords(batch: RecordBatch, count: number, messages: FetchedRecord[]): void {
+/**
+ * Brokers check the offset deltas of compressed records only, so any producer can write wrong ones. With these, the
+ * offsets of other producers' records would be skipped. So a delta counts only if it is above the previous record's, and
+ * leaves an offset of the batch for each record that follows. Unless compaction has removed records, this is the record's
+ * index.
+ */
+function readRecords(
+  batch: RecordBatch,
+  count: number,
+  lastDelta: number,
+  messages: FetchedRecord[],
+): void {
   const { reader, firstOffset } = batch;
-  for (let index = 0; index < count; index += 1) {
+  let delta = -1;
+  for (let left = count - 1; left >= 0; left -= 1) {
     reader.next();
     const { offsetDelta, timestampDelta, start, end } = reader;
-    messages.push(new FetchedRecord(batch, firstOffset + offsetDelta, timestampDelta, start, end));
+    delta = Math.max(delta + 1, Math.min(offsetDelta, lastDelta - left));
+    messages.push(new FetchedRecord(batch, firstOffset + delta, timestampDelta, start, end));
   }
 }
 

@@ -6,7 +6,7 @@ import { crc32c } from "@node-rs/crc32";
 import { compressFrame } from "lz4-napi";
 import { compress as snappyCompress } from "snappy";
 
-const RECORDS_AT = 61;
+export const RECORDS_AT = 61;
 
 export const COMPRESSIONS: Readonly<Record<number, (records: Buffer) => Promise<Buffer>>> = {
   1: promisify<Buffer, Buffer>(gzip),

@@ -8,7 +8,9 @@ import { decodeRecords } from "../../../src/kafka/wire/decode-records.ts";
 import { encodeProduce } from "../../../src/kafka/wire/encode-produce.ts";
 import type { OutgoingMessage } from "../../../src/kafka/wire/encode-records.ts";
 import { type FetchedRecord, recordOf } from "../../../src/kafka/wire/fetched-record.ts";
-import { compressed } from "./compressed-batch.ts";
+import { varint } from "../../../src/kafka/wire/kept-records.ts";
+import { RecordReader } from "../../../src/kafka/wire/record-reader.ts";
+import { compressed, RECORDS_AT, withRecords } from "./compressed-batch.ts";
 
 /** The batch that the encoder writes for the messages, compressed in the way of other producers. */
 export async function encodeBatch(
@@ -40,6 +42,18 @@ export function altered(batch: Buffer, alter: (copy: Buffer) => void): Buffer {
   alter(copy);
   copy.writeUInt32BE(crc32c(copy.subarray(21)), 17);
   return copy;
+}
+
+/** An uncompressed batch whose records have these offset deltas. The header stays unchanged. */
+export function withDeltas(batch: Buffer, deltas: readonly number[]): Buffer {
+  const reader = new RecordReader(batch, RECORDS_AT);
+  const records = deltas.flatMap((delta) => {
+    reader.next();
+    const prefix = Buffer.concat([Buffer.alloc(1), varint(reader.timestampDelta), varint(delta)]);
+    const content = reader.bytesFrom(reader.start, reader.end);
+    return [varint(prefix.length + content.length), prefix, content];
+  });
+  return withRecords(batch, Buffer.concat(records), 0);
 }
 
 /** A record with its content decoded. */

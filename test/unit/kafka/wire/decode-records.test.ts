@@ -13,6 +13,7 @@ import {
   decode,
   decodedRecords,
   encodeBatch,
+  withDeltas,
 } from "../../../support/build/record-batches.ts";
 
 const messages = ["a", "b", "c"].map((value) => ({
@@ -92,6 +93,23 @@ test("the position moves behind a batch that has lost its last records to compac
   const read = await decodedRecords(batch);
   expect(read.map(({ offset }) => offset)).toEqual([10, 11, 12]);
   expect(endOfBatches(read)).toBe(20);
+});
+
+// Brokers check the deltas of compressed records only.
+test.each([
+  ["a delta behind the batch", [1_000_000, 1, 2], 2, [10, 11, 12]],
+  ["the largest delta", [0, 1, 2 ** 31 - 1], 2, [10, 11, 12]],
+  ["negative deltas", [-7, -8, -9], 2, [10, 11, 12]],
+  ["descending deltas", [2, 1, 0], 2, [10, 11, 12]],
+  ["one delta for all", [1, 1, 1], 2, [10, 11, 12]],
+  ["right deltas with gaps, after compaction", [2, 5, 8], 9, [12, 15, 18]],
+  ["wrong deltas with gaps, after compaction", [5, 5, 1_000_000], 9, [15, 16, 19]],
+])("a record never gets an offset outside its batch: %s", async (_what, deltas, last, offsets) => {
+  const batch = withDeltas(await encodeBatch(messages, { baseOffset: 10 }), deltas);
+  const read = await decodedRecords(altered(batch, (copy) => copy.writeInt32BE(last, 23)));
+  expect(read.map(({ offset }) => offset)).toEqual(offsets);
+  expect(read.map(({ value }) => `${value}`)).toEqual(["a", "b", "c"]);
+  expect(endOfBatches(read)).toBe(11 + last);
 });
 
 test("one batch of 200,000 tiny records is read, and many batches", async () => {
