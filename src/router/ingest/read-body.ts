@@ -8,7 +8,7 @@
  *   is a single call                                one call, which is the body
  *   is a batch: `batch` is a list                   its entries, and the other members
  *   is a batch: `batch` is absent or not a list     rejected
- *   the other members exceed 32 KB                  rejected
+ *   the other members exceed 32 KB                  rejected, without reading the rest
  *   one call of a batch is not UTF-8                its position: only this call is rejected
  *   anything else is not UTF-8                      rejected
  *   has more calls than a body may have             rejected, without reading the rest
@@ -34,7 +34,7 @@ import {
   startOf,
 } from "../../domain/scan-json.ts";
 import { repaired } from "../../domain/scan-scalar.ts";
-import { type SentCall, scanCall, unreadableCall } from "./scan-call.ts";
+import { CallScan, type SentCall, TURN_BYTES, unreadableCall } from "./scan-call.ts";
 
 /** The maximum size of a call's JSON as it was sent. A KB is 1,024 bytes. */
 export const CALL_MAX_BYTES = 32 * 1_024;
@@ -48,8 +48,11 @@ const TOO_MANY: BadBody = {
   code: "body-too-large",
   error: `batch has more than ${CALLS_MAX} calls`,
 };
-/** Number of bytes that are scanned in one slice. A slice takes less than a millisecond. */
-const TURN_BYTES = 65_536;
+const TOO_MUCH_BESIDE: BadBody = {
+  kind: "refused",
+  code: "invalid-body",
+  error: `the members outside batch take more than ${ENVELOPE_MAX_BYTES / 1_024} KB; move them into the calls that need them`,
+};
 
 export interface Outline {
   readonly kind: "outline";
@@ -74,7 +77,7 @@ export function* readBody(bytes: Buffer, isBatch: boolean): Generator<void, Read
   if (!isText && !isBatch) return notUtf8();
   const start = startOf(bytes);
   if (!beginsWith(bytes, "object", start)) return isText ? noObject(bytes, start) : notUtf8();
-  if (!isBatch) return readSingle(bytes, start);
+  if (!isBatch) return yield* readSingle(bytes, start);
   const read: ReadBody = yield* readBatch(bytes, start, isText);
   return read.kind === "refused" && read.code === "invalid-json" && !isText ? notUtf8() : read;
 }
@@ -115,8 +118,10 @@ function manyCalls(bytes: Buffer, start: number): BadBody | null {
   return null;
 }
 
-function readSingle(bytes: Buffer, start: number): ReadBody {
-  const call = scanCall(bytes, start);
+function* readSingle(bytes: Buffer, start: number): Generator<void, ReadBody> {
+  const scan = new CallScan(bytes, start);
+  while (scan.next()) yield;
+  const call = scan.call();
   if (call === null || !isWhole(bytes, call.end)) return notJson();
   const { writeKey } = call.fields as JsonObject;
   return { kind: "outline", calls: [call], isUtf8: true, envelope: { writeKey } };
@@ -126,6 +131,7 @@ function* readBatch(bytes: Buffer, start: number, isText: boolean): Generator<vo
   let batch: Batch | null = null;
   const nesting = { deepest: 0, repairable: 0 };
   const member = { nameEnd: 0, at: 0 };
+  let batchBytes = 0;
   // The calls are found while the body is scanned for the first and only time.
   let at = firstMember(bytes, start, member);
   while (at >= 0) {
@@ -135,9 +141,11 @@ function* readBatch(bytes: Buffer, start: number, isText: boolean): Generator<vo
       if (read === "too-many") return TOO_MANY;
       batch = read;
       end = read.end;
+      batchBytes += end - read.start;
     } else {
       end = endOfValue(bytes, member.at, nesting);
     }
+    if (end - start - batchBytes > ENVELOPE_MAX_BYTES) return TOO_MUCH_BESIDE;
     at = nextMember(bytes, end, member);
   }
   const end = endOf(at);
@@ -163,7 +171,9 @@ function* scanBatch(bytes: Buffer, start: number): Generator<void, Batch | "too-
   let at = firstEntry(bytes, start);
   while (at >= 0) {
     if (calls.length === CALLS_MAX) return "too-many";
-    const read = scanCall(bytes, at);
+    const scan = new CallScan(bytes, at);
+    while (scan.next()) yield;
+    const read = scan.call();
     const call = read ?? unreadableCall(bytes, at);
     if (call !== null) calls.push(call);
     if (read !== null) isReadable = true;
@@ -186,10 +196,6 @@ interface Beside extends Omit<SentCall, "fields"> {
 function outline(bytes: Buffer, body: Beside, batch: Batch | null): ReadBody {
   if (batch === null)
     return refused("invalid-body", "the body has no field batch, expected a list");
-  if (body.end - body.start - (batch.end - batch.start) > ENVELOPE_MAX_BYTES) {
-    const error = `the members outside batch take more than ${ENVELOPE_MAX_BYTES / 1_024} KB; move them into the calls that need them`;
-    return refused("invalid-body", error);
-  }
   if (body.depth > JSON_DEPTH_MAX) {
     const error = `the members outside batch nest more than ${JSON_DEPTH_MAX} levels deep`;
     return refused("invalid-body", error);

@@ -13,19 +13,25 @@
  *   any other member                                absent
  *
  * `parseCall` needs no other values, and scanning a call takes a fraction of the time that parsing it would take. If
- * a name is repeated, the last value counts, as in JSON.parse.
+ * a name is repeated, the last value counts, as in JSON.parse: only the last one is read, however often a call repeats
+ * a name. A large call is scanned in slices.
  */
 
 import { exactNumber, isIdField } from "../../domain/exact-ids.ts";
 import {
   beginsWith,
+  endOf,
   endOfBrackets,
   endOfValue,
   firstEntry,
+  firstMember,
   nameAt,
-  scanObject,
+  nextMember,
 } from "../../domain/scan-json.ts";
-import { BACKSLASH, QUOTE } from "../../domain/scan-scalar.ts";
+import { BACKSLASH, endOfScalar, QUOTE } from "../../domain/scan-scalar.ts";
+
+/** Number of bytes that are scanned in one slice. A slice takes less than a millisecond, unless one value is longer. */
+export const TURN_BYTES = 65_536;
 
 export interface SentCall {
   readonly start: number;
@@ -69,28 +75,73 @@ const FIELDS = Map.groupBy(
   ({ name }) => name.length,
 );
 
-/** Scans the call that starts at `start`; null if it is not JSON. */
-export function scanCall(bytes: Buffer, start: number): SentCall | null {
-  const nesting = { deepest: 0, repairable: 0 };
-  if (!beginsWith(bytes, "object", start)) {
-    const end = endOfValue(bytes, start, nesting);
+/** The scan of one call. A generator would take longer to create than most calls take to scan. */
+export class CallScan {
+  readonly #bytes: Buffer;
+  readonly #start: number;
+  readonly #isObject: boolean;
+  readonly #nesting = { deepest: 0, repairable: 0 };
+  readonly #member = { nameEnd: 0, at: 0 };
+  readonly #fields: ScannedField[] = [];
+  /** The index at which the last value of each of the fields starts; -1 if that value has to be repaired. */
+  readonly #values: number[] = [];
+  /** The index at which the next member starts. If it is negative, `endOf` decodes it. */
+  #at: number;
+
+  constructor(bytes: Buffer, start: number) {
+    this.#bytes = bytes;
+    this.#start = start;
+    this.#isObject = beginsWith(bytes, "object", start);
+    this.#at = this.#isObject ? firstMember(bytes, start, this.#member) : -1;
+  }
+
+  /** Scans one slice. Returns `true` if the call has more slices. */
+  next(): boolean {
+    const bytes = this.#bytes;
+    const nesting = this.#nesting;
+    const member = this.#member;
+    let at = this.#at;
+    const turnEndsAt = at + TURN_BYTES;
+    while (at >= 0 && at < turnEndsAt) {
+      const before = nesting.repairable;
+      const end = endOfValue(bytes, member.at, nesting);
+      const field = end < 0 ? null : fieldAt(bytes, at, member.nameEnd);
+      if (field !== null) this.#keep(field, nesting.repairable > before ? -1 : member.at);
+      at = nextMember(bytes, end, member);
+    }
+    this.#at = at;
+    return at >= 0;
+  }
+
+  #keep(field: ScannedField, valueStart: number): void {
+    const index = this.#fields.indexOf(field);
+    this.#values[index < 0 ? this.#fields.push(field) - 1 : index] = valueStart;
+  }
+
+  /** The call, once it has no more slices; null if it is not JSON. */
+  call(): SentCall | null {
+    const [bytes, start, nesting] = [this.#bytes, this.#start, this.#nesting];
+    const end = this.#isObject ? endOf(this.#at) : endOfValue(bytes, start, nesting);
     if (end < 0) return null;
     const isBroken = nesting.repairable > 0;
-    const fields = isBroken ? null : valueAt(bytes, start, end, NO_FIELD);
-    return { start, end, depth: nesting.deepest, fields, isBroken };
+    if (!this.#isObject) {
+      const fields = isBroken ? null : valueAt(bytes, start, NO_FIELD);
+      return { start, end, depth: nesting.deepest, fields, isBroken };
+    }
+    const fields: Record<string, unknown> = {};
+    this.#fields.forEach((field, index) => {
+      const at = this.#values[index] ?? -1;
+      fields[field.name] = at < 0 ? null : valueAt(bytes, at, field);
+    });
+    return { start, end, depth: nesting.deepest + 1, fields, isBroken };
   }
-  const fields: Record<string, unknown> = {};
-  const end = scanObject(bytes, start, (nameStart, nameEnd, at) => {
-    const before = nesting.repairable;
-    const valueEnd = endOfValue(bytes, at, nesting);
-    const field = valueEnd < 0 ? null : fieldAt(bytes, nameStart, nameEnd);
-    if (field === null) return valueEnd;
-    const isBroken = nesting.repairable > before;
-    fields[field.name] = isBroken ? null : valueAt(bytes, at, valueEnd, field);
-    return valueEnd;
-  });
-  if (end < 0) return null;
-  return { start, end, depth: nesting.deepest + 1, fields, isBroken: nesting.repairable > 0 };
+}
+
+/** Scans the call that starts at `start` without pauses. Returns null if it is not JSON. */
+export function scanCall(bytes: Buffer, start: number): SentCall | null {
+  const scan = new CallScan(bytes, start);
+  while (scan.next());
+  return scan.call();
 }
 
 /** Finds the end of a call that is not JSON, so that only this call is rejected. Null if the end cannot be found. */
@@ -122,11 +173,12 @@ function isPlain(bytes: Buffer, start: number, end: number): boolean {
   return true;
 }
 
-function valueAt(bytes: Buffer, start: number, end: number, field: ScannedField): unknown {
+function valueAt(bytes: Buffer, start: number, field: ScannedField): unknown {
   if (beginsWith(bytes, "object", start)) return SOME_OBJECT;
   if (beginsWith(bytes, "list", start)) {
     return firstEntry(bytes, start) < 0 ? EMPTY_LIST : SOME_LIST;
   }
+  const end = endOfScalar(bytes, start);
   if (bytes[start] !== QUOTE) {
     const value: unknown = JSON.parse(bytes.toString("utf8", start, end));
     const isNumberId = typeof value === "number" && isIdField(field.name);

@@ -1,7 +1,7 @@
 // Bodies to records: the tables of src/router/ingest/read-body.ts and read-call.ts.
 
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { CALL_TYPES, type CallType } from "../../../../src/domain/call.ts";
 import { parseCall } from "../../../../src/domain/parse-call.ts";
@@ -258,6 +258,28 @@ test("a large body is gone through in pieces, with the same result", () => {
   for (; step.done !== true; step = steps.next()) pieces += 1;
   expect(pieces).toBe(Math.floor(bytes.length / 65_536));
   expect(step.value).toEqual(readBodyAtOnce(bytes, true));
+});
+
+test.each([true, false])("a name is read once, however often a large call has it", (isBatch) => {
+  const call = `{${'"userId":1e5,'.repeat(60_000)}"userId":7,"writeKey":"k"}`;
+  const bytes = Buffer.from(isBatch ? `{"batch":[${call}]}` : call);
+  const parses = vi.spyOn(JSON, "parse");
+  const steps = readBody(bytes, isBatch);
+  let pieces = 0;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) pieces += 1;
+  const parsed = parses.mock.calls.map(([text]) => text);
+  parses.mockRestore();
+  expect(pieces).toBe(Math.floor(bytes.length / 65_536));
+  expect(parsed).toEqual(isBatch ? ["7", '{"batch":null}'] : ["7"]);
+  expect(step.value).toMatchObject({ calls: [{ fields: { userId: 7, writeKey: "k" } }] });
+});
+
+test("too many members beside the calls are seen before the rest is read", () => {
+  const beside = `"context":{"a":"${"x".repeat(ENVELOPE_MAX_BYTES)}"}`;
+  for (const body of [`{${beside},nonsense`, `{"batch":[],${beside},nonsense`]) {
+    expect(read(body)).toMatch(/^invalid-body: the members outside batch take more than 32 KB/);
+  }
 });
 
 test("an empty batch is nothing", () => {
