@@ -61,6 +61,8 @@ export interface DestinationConfig extends RetryPolicy, Pick<OrderConfig, "block
   readonly drainLimitMs: number;
   /** True if the destination is or was strict, so that deliveries may wait for others. */
   readonly wasStrict: boolean;
+  /** Called once for each assignment: its topics may have more partitions than before. */
+  readonly onAssigned: () => void;
 }
 
 /** A destination for which this changes is started again. */
@@ -131,7 +133,11 @@ export class RunningDestination implements AsyncDisposable {
       consume: () => [
         consumeBoth(config, id, sender.limits(), (assigned: BookedPartition) => {
           const turn = assigned.topic === topics.retries(id) ? "retry" : "queue";
-          const open = (partition: FinishingPartition) => dispatcher.own(partition, turn);
+          const open = (partition: FinishingPartition) => {
+            // A rebalance revokes all partitions before it assigns any.
+            if (report.health.partitions === 0) config.onAssigned();
+            return dispatcher.own(partition, turn);
+          };
           return order === null ? open(assigned) : order.own(assigned, turn, open);
         }),
       ],

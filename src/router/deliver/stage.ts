@@ -73,7 +73,7 @@ import {
 const STARTING = { atOnce: 128, joinLimitMs: 30_000 };
 
 export interface DeliverConfig
-  extends Omit<DestinationConfig, "maxBytes" | "commonBudget" | "wasStrict"> {
+  extends Omit<DestinationConfig, "maxBytes" | "commonBudget" | "wasStrict" | "onAssigned"> {
   readonly destinations: readonly AttemptedDestination[];
   /** Returns the number of bytes that each destination can always use for records in flight. */
   readonly maxBytes: (destinations: number) => number;
@@ -134,11 +134,7 @@ class Fleet {
 
   async startAll(): Promise<void> {
     // If the brokers do not respond, the count of partitions fails, but so do the joins of the groups.
-    const isCounted = await this.#count().then(
-      () => true,
-      () => false,
-    );
-    if (!isCounted) this.#countAgain();
+    await this.#count().catch(() => undefined);
     await this.#startNew();
   }
 
@@ -222,7 +218,9 @@ class Fleet {
     }
     const maxBytes = this.#config.maxBytes(this.#wanted.size);
     const wasStrict = hasFacts || destination.order === "strict";
-    const config = { ...this.#config, maxBytes, commonBudget: this.#commonBudget, wasStrict };
+    const onAssigned = () => this.#countAgain(id);
+    const own = { maxBytes, commonBudget: this.#commonBudget, wasStrict, onAssigned };
+    const config = { ...this.#config, ...own };
     const partitions = this.#partitions.get(id) ?? 2;
     const running = new RunningDestination(this.#deps, config, destination, partitions);
     this.#running.set(id, running);
@@ -237,10 +235,11 @@ class Fleet {
     return (await this.#topics).has(this.#config.topics.order(id));
   }
 
-  /** Counts partitions, which is needed only for `requestsPerSecond`. */
-  async #count(): Promise<void> {
+  /** Counts partitions, which is needed only for `requestsPerSecond`. @param only the destination; by default all. */
+  async #count(only?: DestinationId): Promise<void> {
     const { topics } = this.#config;
-    const limited = [...this.#wanted.values()].filter((each) => each.requestsPerSecond !== null);
+    const all = [...this.#wanted.values()].filter(({ id }) => id === (only ?? id));
+    const limited = all.filter((each) => each.requestsPerSecond !== null);
     const ids = new Map(limited.map(({ id }) => [topics.deliveries(id), id]));
     if (ids.size === 0) return;
     for (const { name, partitions } of await this.#deps.kafka.admin.describe([...ids.keys()], [])) {
@@ -252,7 +251,7 @@ class Fleet {
     }
   }
 
-  #countAgain(): void {
-    void untilAnswered(() => this.#count(), this.#deps.clock, this.#stopped.signal);
+  #countAgain(only?: DestinationId): void {
+    void untilAnswered(() => this.#count(only), this.#deps.clock, this.#stopped.signal);
   }
 }

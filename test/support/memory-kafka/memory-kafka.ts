@@ -46,6 +46,11 @@ export class MemoryCluster {
     this.#broker.topics.create({ name, partitions, replicationFactor: null, config: {} });
   }
 
+  /** Consumers get the partitions in the next rebalance. */
+  addPartitions(topic: string, count: number): void {
+    this.#broker.topics.get(topic).addPartitions(count);
+  }
+
   /** Writes a record immediately, like a foreign producer. */
   append(record: OutgoingRecord): IncomingRecord {
     const topic = this.#broker.topics.get(record.topic);

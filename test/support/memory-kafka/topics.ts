@@ -32,7 +32,7 @@ export class MemoryTopic {
   readonly name: string;
   /** Differs from the ID of a deleted topic with the same name. */
   readonly id: string;
-  readonly partitions: readonly MemoryPartition[];
+  readonly partitions: MemoryPartition[];
   readonly replicationFactor: number;
   readonly config: Map<string, string>;
   #roundRobin = 0;
@@ -49,6 +49,10 @@ export class MemoryTopic {
   /** The maximum size of a record. Real brokers count a few more bytes, which does not matter here. */
   get recordMaxBytes(): number {
     return Number(this.config.get("max.message.bytes") ?? Number.POSITIVE_INFINITY);
+  }
+
+  addPartitions(count: number): void {
+    for (let added = 0; added < count; added += 1) this.partitions.push(new MemoryPartition());
   }
 
   partition(index: number): MemoryPartition {

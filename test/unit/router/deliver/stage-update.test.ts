@@ -303,6 +303,26 @@ test("a higher limit on requests applies to the next one", async () => {
   expect(world.http.sent).toHaveLength(100);
 });
 
+test("after partitions were added, all processes together keep to the limit", async () => {
+  const limited = crm({ requestsPerSecond: 20, concurrency: 64 });
+  const world = new DeliverWorld({ destinations: [limited], respond: () => 200, partitions: 2 });
+  const start = async () => {
+    const stage = await world.startDeliver();
+    world.kafka = world.cluster.connect();
+    return stage;
+  };
+  const stages = [await start(), await start()];
+  await world.settle(10_000);
+  world.cluster.addPartitions(topics.deliveries(limited.id), 10);
+  stages.push(await start());
+  await world.settle(60_000);
+  world.calls(1_000, { user: (call) => `u${call}` });
+  await world.settle(10_000);
+  expect(world.http.sent.length).toBeGreaterThan(150);
+  expect(world.http.sent.length).toBeLessThanOrEqual(202);
+  for (const stage of stages) await world.stop(stage);
+});
+
 test("a reload while the partitions of limited destinations are counted starts no consumer twice", async () => {
   const world = new DeliverWorld({
     destinations: [crm({ requestsPerSecond: 5 })],
