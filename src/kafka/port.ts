@@ -104,8 +104,8 @@ export interface ConsumeOptions {
   readonly groupId: string;
   /** The topics. They do not change during the life of the consumer. */
   readonly topics: readonly string[];
-  /** Maximum number of unprocessed records of one partition. At least 1. */
-  readonly partitionRecordsMax: number;
+  /** Maximum number of unprocessed records of one partition, or a function that returns it now. At least 1. */
+  readonly partitionRecordsMax: number | (() => number);
   /**
    * Maximum bytes of this consumer's unprocessed records. At least one record is always accepted. With
    * `pause`, each partition has an equal share, so that no partition blocks the others.

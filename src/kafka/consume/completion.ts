@@ -57,7 +57,8 @@ const NONE = new Float64Array(0);
 
 export class Completion {
   readonly #topicId: string;
-  readonly #recordsMax: number;
+  /** Maximum number of unprocessed records in flight. May be changed; those in flight stay. */
+  recordsMax: number;
   readonly #weightMax: number;
 
   /**
@@ -94,7 +95,7 @@ export class Completion {
   constructor(start: CompletionStart) {
     assert(start.recordsMax >= 1);
     this.#topicId = start.topicId;
-    this.#recordsMax = start.recordsMax;
+    this.recordsMax = start.recordsMax;
     // Room is reserved for the processed range after the last unprocessed record, and for a record that exceeds the
     // weight but is taken because nothing is in flight.
     this.#weightMax = rangesCharsMax(start.topicId) - 2 * RANGE_CHARS_MAX - 1;
@@ -228,7 +229,7 @@ export class Completion {
 
   #roomFor(offset: number): boolean {
     if (this.#inFlight === 0) return true;
-    if (this.#inFlight >= this.#recordsMax) return false;
+    if (this.#inFlight >= this.recordsMax) return false;
     if (this.#fits(offset)) return true;
     // Processed records that are still in the arrays also count toward the weight.
     if (this.#tail - this.#head === this.#inFlight) return false;

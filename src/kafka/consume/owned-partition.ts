@@ -18,7 +18,13 @@
 import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import { type FetchedBatch, type FetchedOffset, OUT_OF_RANGE } from "../membership.ts";
-import type { AssignedPartition, PartitionHandler, PartitionProgress, Processed } from "../port.ts";
+import type {
+  AssignedPartition,
+  ConsumeOptions,
+  PartitionHandler,
+  PartitionProgress,
+  Processed,
+} from "../port.ts";
 import { Admission } from "./admission.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { Completion } from "./completion.ts";
@@ -36,7 +42,7 @@ const TAKE_MAX = 1_000;
 interface PartitionOptions {
   readonly topic: string;
   readonly partition: number;
-  readonly recordsMax: number;
+  readonly recordsMax: ConsumeOptions["partitionRecordsMax"];
   readonly budget: ByteBudget;
   readonly owner: PartitionOwner;
   readonly onAssigned: (partition: AssignedPartition) => PartitionHandler;
@@ -79,7 +85,7 @@ export class OwnedPartition implements AssignedPartition {
   readonly budget: ByteBudget;
   readonly passes: boolean;
   readonly #owner: PartitionOwner;
-  readonly #recordsMax: number;
+  readonly #recordsMaxNow: () => number;
   readonly #admission: Admission;
   /** `offer` appends, `handOver` removes, and `dropBacklog` empties it. */
   readonly #backlog: Backlog[] = [];
@@ -113,7 +119,8 @@ export class OwnedPartition implements AssignedPartition {
     this.partition = options.partition;
     this.#owner = options.owner;
     this.passes = options.passes;
-    this.#recordsMax = options.recordsMax;
+    const { recordsMax } = options;
+    this.#recordsMaxNow = typeof recordsMax === "number" ? () => recordsMax : recordsMax;
     this.budget = options.budget;
     this.handler = options.onAssigned(this);
     this.#admission = new Admission(this.handler, options.owner.admits, () => this.#ahead());
@@ -147,11 +154,11 @@ export class OwnedPartition implements AssignedPartition {
   /** `true` if at most half of the limit is in flight. */
   get isHalfEmpty(): boolean {
     const inFlight = this.#completion?.inFlight ?? 0;
-    return inFlight <= this.#recordsMax / 2 && this.budget.inFlight <= this.budget.max / 2;
+    return inFlight <= this.#recordsMaxNow() / 2 && this.budget.inFlight <= this.budget.max / 2;
   }
 
   get isEighthFree(): boolean {
-    return (this.#completion?.inFlight ?? 0) * 8 <= this.#recordsMax * 7;
+    return (this.#completion?.inFlight ?? 0) * 8 <= this.#recordsMaxNow() * 7;
   }
 
   /** Sets the group's committed offset. Called before the first `offer`, and after an offset was out of range. */
@@ -208,7 +215,8 @@ export class OwnedPartition implements AssignedPartition {
       remembered.offset <= this.#end;
     const known = isUsable ? withFinished(committed, remembered, topicId) : committed;
     const { offset, metadata } = this.#withFinishedAbove(known, start);
-    const completion = new Completion({ offset, metadata, topicId, recordsMax: this.#recordsMax });
+    const recordsMax = this.#recordsMaxNow();
+    const completion = new Completion({ offset, metadata, topicId, recordsMax });
     const before = (this.#committed?.offset ?? -1) < 0 ? null : this.#committed;
     const { topic, partition } = this;
     this.#processed = new ProcessedSince({ topic, partition, topicId }, completion, before);
@@ -237,6 +245,7 @@ export class OwnedPartition implements AssignedPartition {
     const completion = this.#completion;
     if (completion === null || this.#isFenced) return "empty";
     if (this.isWaiting) return "full";
+    completion.recordsMax = this.#recordsMaxNow();
     const records: IncomingRecord[] = [];
     let isFull = false;
     for (let batch = this.#backlog[0]; batch !== undefined; batch = this.#backlog[0]) {

@@ -7,7 +7,8 @@
  *   2  the sender uses the new settings            deliveries that start in step 3 are sent with them
  *   3  the dispatcher uses the new settings        deliveries that may start now are started
  *
- * An update does not affect the consumer, which stays in its group and keeps its partitions.
+ * An update does not affect the consumer, which stays in its group and keeps its partitions. Only the number of records
+ * in flight follows the size of a batch.
  */
 
 import type { AttemptedDestination } from "../../domain/destination.ts";
@@ -131,7 +132,7 @@ export class RunningDestination implements AsyncDisposable {
       outlivesTopics: true,
       isAudited: true,
       consume: () => [
-        consumeBoth(config, id, sender.limits(), (assigned: BookedPartition) => {
+        consumeBoth(config, id, sender, (assigned: BookedPartition) => {
           const turn = assigned.topic === topics.retries(id) ? "retry" : "queue";
           const open = (partition: FinishingPartition) => {
             // A rebalance revokes all partitions before it assigns any.
@@ -246,14 +247,14 @@ export function partitionRecordsMax(limits: UnitLimits | null): number {
 function consumeBoth(
   { topics, groups, maxBytes, commonBudget, drainLimitMs }: DestinationConfig,
   id: DestinationId,
-  limits: UnitLimits | null,
+  sender: Pick<Sender, "limits">,
   onAssigned: OnBooked,
 ): StageConsumer {
   return {
     groupId: groups.deliver(id),
     topics: [topics.deliveries(id), topics.retries(id)],
     passingTopics: [topics.retries(id)],
-    partitionRecordsMax: partitionRecordsMax(limits),
+    partitionRecordsMax: () => partitionRecordsMax(sender.limits()),
     maxBytes,
     commonBudget,
     whenFull: "hold",

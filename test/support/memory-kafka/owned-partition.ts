@@ -5,7 +5,12 @@ import { Admission } from "../../../src/kafka/consume/admission.ts";
 import { Completion } from "../../../src/kafka/consume/completion.ts";
 import { encodeHeld, withoutRanges } from "../../../src/kafka/consume/finished-ranges.ts";
 import { ProcessedSince } from "../../../src/kafka/consume/processed-since.ts";
-import type { PartitionHandler, PartitionProgress, Processed } from "../../../src/kafka/port.ts";
+import type {
+  ConsumeOptions,
+  PartitionHandler,
+  PartitionProgress,
+  Processed,
+} from "../../../src/kafka/port.ts";
 import type { Offset, TopicPartition } from "./group.ts";
 import type { MemoryPartition, MemoryTopic } from "./topics.ts";
 
@@ -17,6 +22,7 @@ export class OwnedPartition implements TopicPartition {
   /** Set to false when the partition is revoked. No records are passed on after that. */
   takes = true;
   readonly #log: MemoryPartition;
+  readonly #recordsMaxNow: () => number;
   readonly #completion: Completion;
   readonly #processed: ProcessedSince;
   #handler: PartitionHandler | null = null;
@@ -40,12 +46,14 @@ export class OwnedPartition implements TopicPartition {
     topic: MemoryTopic,
     committed: Offset,
     before: Offset | null,
-    recordsMax: number,
+    recordsMax: ConsumeOptions["partitionRecordsMax"],
   ) {
     this.topic = at.topic;
     this.partition = at.partition;
     this.#log = topic.partition(at.partition);
-    this.#completion = new Completion({ ...committed, topicId: topic.id, recordsMax });
+    this.#recordsMaxNow = typeof recordsMax === "number" ? () => recordsMax : recordsMax;
+    const limits = { topicId: topic.id, recordsMax: this.#recordsMaxNow() };
+    this.#completion = new Completion({ ...committed, ...limits });
     const place = { topic: at.topic, partition: at.partition, topicId: topic.id };
     this.#processed = new ProcessedSince(place, this.#completion, before);
     this.#topicId = topic.id;
@@ -100,6 +108,7 @@ export class OwnedPartition implements TopicPartition {
     const { records } = this.#log;
     this.#end = this.#log.end;
     if (this.#admission?.isWaiting === true) return false;
+    this.#completion.recordsMax = this.#recordsMaxNow();
     let batch: IncomingRecord[] = [];
     for (let index = this.#log.indexOf(this.#next); index < records.length; index += 1) {
       const record = records[index] as IncomingRecord;

@@ -4,7 +4,7 @@ import { Admission } from "../../../../src/kafka/consume/admission.ts";
 import { ByteBudget } from "../../../../src/kafka/consume/byte-budget.ts";
 import { OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
 import type { FetchedBatch } from "../../../../src/kafka/membership.ts";
-import type { PartitionHandler } from "../../../../src/kafka/port.ts";
+import type { ConsumeOptions, PartitionHandler } from "../../../../src/kafka/port.ts";
 import { fetchedBatch } from "../../../support/kafka-client/fetched-batch.ts";
 
 const TOPIC_ID = "an-id";
@@ -24,7 +24,7 @@ const OWNER = {
 };
 
 function owned(
-  recordsMax = 100,
+  recordsMax: ConsumeOptions["partitionRecordsMax"] = 100,
   committed = { offset: -1, metadata: "" },
   admit: PartitionHandler["admit"] = (record) => record,
   admits = OWNER.admits,
@@ -138,6 +138,22 @@ describe("an owned partition", () => {
     expect([partition.handOver(), taken.length]).toEqual(["more", 2_000]);
     expect([partition.handOver(), taken.length]).toEqual(["empty", 2_500]);
   });
+});
+
+test("a changed limit on records applies to the next ones", () => {
+  let recordsMax = 2;
+  const partition = owned(() => recordsMax);
+  partition.offer(batch(0, [0, 1, 2, 3, 4]), null);
+  expect(partition.handOver()).toBe("full");
+  recordsMax = 4;
+  expect(partition.isHalfEmpty).toBe(true);
+  expect(partition.handOver()).toBe("full");
+  expect(taken).toEqual([0, 1, 2, 3]);
+  recordsMax = 3;
+  partition.finish(0);
+  expect(partition.handOver()).toBe("full");
+  partition.finish(1);
+  expect(partition.handOver()).toBe("empty");
 });
 
 test.each([

@@ -280,6 +280,21 @@ test("a share of an endpoint that is gone is a dead letter, also when it waited 
   expect(world.deadLetters()).toMatchObject([{ "switchyard-reason": "unknown-destination" }]);
 });
 
+test("a batch that is added or enlarged is as large as one that was there from the start", async () => {
+  const batch = { bytes: 8_000_000, waitMs: 1_000, format: "array", responses: "whole" } as const;
+  const { world, deliver } = await worldOf([crm()]);
+  const largest = async (calls: number) => {
+    const before = world.http.sent.length;
+    await world.reload(deliver, [crm({ batch: { ...batch, calls } })]);
+    world.calls(4_000);
+    await world.settle(60_000);
+    const sizes = world.http.sent.slice(before).map(({ headers }) => headers["X-Switchyard-Batch"]);
+    return Math.max(...sizes.map(Number));
+  };
+  expect(await largest(400)).toBe(400);
+  expect(await largest(1_000)).toBe(1_000);
+});
+
 test("a limit on requests counts from the next one, and goes when it is taken away", async () => {
   const { world, deliver } = await worldOf([crm()]);
   await world.reload(deliver, [crm({ requestsPerSecond: 5 })]);
