@@ -121,7 +121,9 @@ async function runStages(
   if (schemas !== null) health.add({ name: "registry", healthProblems: schemas.healthProblems });
   health.add({ name: "configuration", healthProblems: reloads.healthProblems });
   const tracing = await configuredTracing(config, { log, metrics });
-  await using parts = new RunningParts(running, { kafka, producer, tracing, reloads }, health, log);
+  const ledger = configuredLedger(config, { producer, clock, health });
+  const closing = { kafka, producer, ledger, tracing, reloads };
+  await using parts = new RunningParts(running, closing, health, log);
 
   const patiently = waitOut(waiting);
   if (!(await patiently(() => ensureTopics(config, kafka.admin, log, signal)))) return 0;
@@ -132,7 +134,6 @@ async function runStages(
   if (actions !== null) announcing.compare(actions);
   using suppressions = configuredSuppressions(config, { ...shared, health }, stages);
   const fatal = Promise.withResolvers<Error>();
-  const ledger = configuredLedger(config, { ...shared, health });
   const deps = {
     ...shared,
     onFatal: fatal.resolve,

@@ -1,12 +1,13 @@
 /**
  * The parts of the program that run until it stops: the stages, and what they share. They stop in this order, within
- * 30 s: reloads, all stages concurrently, the producer, Kafka, tracing.
+ * 30 s: reloads, all stages concurrently, the ledger, the producer, Kafka, tracing.
  */
 
 import { setTimeout as timer } from "node:timers/promises";
 import { flushLog, type Log } from "../../base/telemetry/log.ts";
 import type { ClosableTracing } from "../../base/telemetry/tracing/otlp.ts";
 import type { ClusterView, Kafka, WatchedProducer } from "../../kafka/port.ts";
+import type { ProcessLedger } from "../../router/ledger/process-ledger.ts";
 import type { RunningStage } from "../../router/stage/running-stage.ts";
 import { clusterHealthProblems } from "../../router/stage/watch-cluster.ts";
 import type { Health } from "./health.ts";
@@ -19,6 +20,8 @@ const PRODUCER_CLOSE_LIMIT_MS = 3_000;
 export interface SharedParts {
   readonly kafka: Kafka;
   readonly producer: WatchedProducer;
+  /** Null if no ledger is written. */
+  readonly ledger: ProcessLedger | null;
   /** Null if tracing is disabled. */
   readonly tracing: ClosableTracing | null;
   /** No configuration is applied after its disposal. */
@@ -62,11 +65,13 @@ export class RunningParts implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { kafka, producer, tracing, reloads } = this.#shared;
+    const { kafka, producer, ledger, tracing, reloads } = this.#shared;
     this.#health.become("stopping");
     reloads[Symbol.dispose]();
     await within(STOP_LIMIT_MS, async () => {
       await this.#stopStages();
+      // Without the last records, an audit would take the stop for a crash.
+      await ledger?.write([]);
       await producer.close(PRODUCER_CLOSE_LIMIT_MS);
       await kafka.close();
       await tracing?.close();
