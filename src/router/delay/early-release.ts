@@ -11,8 +11,13 @@
  *      to `operator-actions`, acknowledged        these records later only marks it as processed
  *   4  records are processed when they are taken  the same
  *
- * In all partitions together, only one step runs at a time, so that due records are not delayed. If a step fails, it
- * is repeated a few seconds later, and `/readyz` shows the failure.
+ * In all partitions together, only one step runs at a time, so that due records are not delayed. What is slow or
+ * fails in one place does not hold up the other partitions and releases, and `/readyz` shows it:
+ *
+ *   a step that                                   then
+ *   fails, or cannot get the log end offsets      it is tried again after 10 s
+ *   has not ended after 2 s                       the next one starts, but in this partition only when this one
+ *                                                 has read its part, and for this release only when it has ended
  */
 
 import { asError } from "../../base/runtime/as-error.ts";
@@ -33,7 +38,10 @@ const STEP_BYTES = 512 * 1_024;
 const LOOK_EVERY_MS = 5_000;
 const LOOK_AGAIN_MS = 500;
 const REST_MS = 5;
-const TRY_AGAIN_MS = 5_000;
+const TRY_AGAIN_MS = 10_000;
+const STEP_WAIT_MS = 2_000;
+/** Maximum number of steps that have not ended, each with up to `STEP_BYTES` of records in memory. */
+const STEPS_MAX = 100;
 /** The first records of a partition arrive within this time after its assignment. */
 const FIRST_RECORDS_MS = 5_000;
 
@@ -51,8 +59,8 @@ export interface ReleasedPartition
   readonly extract: (holds: (waiting: DelayedRecord) => boolean) => readonly DelayedRecord[];
   /** Resolves when the records are acknowledged. If they were in flight, they then count as processed. */
   readonly send: (due: readonly Due[], isInFlight: boolean) => Promise<void>;
-  /** Resolves when no send is in progress. */
-  readonly sent: () => Promise<void>;
+  /** Resolves when the sends that contain records for which `holds` returns true are acknowledged. */
+  readonly sent: (holds: (waiting: DelayedRecord) => boolean) => Promise<void>;
   /** Called with records that have left the partition without being taken. */
   readonly left: (waiting: readonly DelayedRecord[]) => void;
 }
@@ -80,45 +88,54 @@ export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases
   const { clock, operatorActions } = deps;
   const stopping = new AbortController();
   const { signal } = stopping;
-  let healthProblem: string | null = null;
+  const attempts = new Attempts(clock);
   let waking = new AbortController();
   const stopListening = operatorActions.onChange(() => waking.abort());
+  const carryOut = async (owned: ReleasedPartition, earlyRelease: EarlyRelease) => {
+    const begun = await attempts.run(placeOf(owned), () => step(deps, owned, earlyRelease, signal));
+    if (begun === null) return LOOK_AGAIN_MS;
+    if (begun !== undefined) await attempts.run(nameOf(owned, earlyRelease), () => begun.written);
+    return REST_MS;
+  };
   const round = async (): Promise<boolean> => {
     let isMore = false;
-    for (const owned of deps.partitions()) {
-      for (const earlyRelease of owned.ahead.pending(clock.nowMs())) {
-        if (owned.isOver()) break;
-        const isDone = await step(deps, owned, earlyRelease, signal);
-        isMore = true;
-        await clock.sleep(isDone ? REST_MS : LOOK_AGAIN_MS, signal);
+    const wanted = new Set<string>();
+    for (const [topic, partitions] of Map.groupBy(deps.partitions(), (owned) => owned.topic)) {
+      wanted.add(topic);
+      if (attempts.mayStart(topic))
+        await soon(
+          clock,
+          attempts.run(topic, () => findEnds(deps, partitions)),
+        );
+      for (const owned of partitions) {
+        for (const earlyRelease of owned.ahead.pending(clock.nowMs())) {
+          const names = [placeOf(owned), nameOf(owned, earlyRelease)];
+          for (const name of names) wanted.add(name);
+          const hasEnd = owned.ahead.endOf(earlyRelease) !== null;
+          if (owned.isOver() || !hasEnd || !names.every((name) => attempts.mayStart(name)))
+            continue;
+          isMore = true;
+          const restMs = await soon(clock, carryOut(owned, earlyRelease));
+          await clock.sleep(restMs ?? REST_MS, signal);
+        }
       }
     }
+    attempts.keep(wanted);
     return isMore;
   };
   const live = async () => {
     for (;;) {
       waking = new AbortController();
-      const isMore = await round();
-      healthProblem = null;
-      if (isMore) continue;
+      if (await round()) continue;
       const woken = AbortSignal.any([signal, waking.signal]);
       await clock.sleep(LOOK_EVERY_MS, woken).catch(() => signal.throwIfAborted());
     }
   };
-  const keep = async () => {
-    while (!signal.aborted) {
-      try {
-        await live();
-      } catch (thrown) {
-        if (signal.aborted) return;
-        healthProblem = `deliveries cannot be retried or canceled at the moment: ${asError(thrown).message}`;
-        await clock.sleep(TRY_AGAIN_MS, signal).catch(() => undefined);
-      }
-    }
-  };
-  const ended = keep();
+  const ended = live().catch((thrown: unknown) => {
+    if (!signal.aborted) throw thrown;
+  });
   return {
-    healthProblems: () => (healthProblem === null ? [] : [healthProblem]),
+    healthProblems: () => attempts.healthProblems(),
     [Symbol.asyncDispose]: async () => {
       stopping.abort();
       stopListening();
@@ -127,38 +144,131 @@ export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases
   };
 }
 
-/** Returns false if the release has to wait. */
+function placeOf({ topic, partition }: ReleasedPartition): string {
+  return `partition ${partition} of ${topic}`;
+}
+
+function nameOf(owned: ReleasedPartition, { kind, destination, id }: EarlyRelease): string {
+  return `${placeOf(owned)}, ${kind} of ${destination} (${id})`;
+}
+
+/** What is in progress or has failed: the query for a topic's ends, a partition's step, or the writes of one release in it. */
+class Attempts {
+  readonly #clock: Clock;
+  /** The error is null while the attempt is in progress. */
+  readonly #all = new Map<string, { readonly sinceMs: number; readonly error: string | null }>();
+  #running = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  mayStart(name: string): boolean {
+    const last = this.#all.get(name);
+    const hasFailed = last !== undefined && last.error !== null;
+    const isFree = last === undefined || (hasFailed && this.#ageMs(last) >= TRY_AGAIN_MS);
+    return isFree && this.#running < STEPS_MAX;
+  }
+
+  /** Never rejects; returns undefined if it fails. */
+  async run<Result>(name: string, act: () => Promise<Result>): Promise<Result | undefined> {
+    this.#all.set(name, { sinceMs: this.#clock.nowMs(), error: null });
+    this.#running += 1;
+    try {
+      const result = await act();
+      this.#all.delete(name);
+      return result;
+    } catch (thrown) {
+      this.#all.set(name, { sinceMs: this.#clock.nowMs(), error: asError(thrown).message });
+      return undefined;
+    } finally {
+      this.#running -= 1;
+    }
+  }
+
+  /** Forgets failures of what is not going to be tried again. */
+  keep(wanted: ReadonlySet<string>): void {
+    for (const [name, { error }] of this.#all) {
+      if (error !== null && !wanted.has(name)) this.#all.delete(name);
+    }
+  }
+
+  healthProblems(): readonly string[] {
+    return [...this.#all].flatMap(([name, last]) => {
+      if (last.error === null && this.#ageMs(last) < TRY_AGAIN_MS) return [];
+      const error = last.error ?? "no response from Kafka yet, or a topic is not writable";
+      return [`deliveries cannot be retried or canceled at the moment in ${name}: ${error}`];
+    });
+  }
+
+  #ageMs({ sinceMs }: { readonly sinceMs: number }): number {
+    return Math.abs(this.#clock.nowMs() - sinceMs);
+  }
+}
+
+/** Resolves with undefined if this takes longer than `STEP_WAIT_MS`. */
+async function soon<Result>(clock: Clock, act: Promise<Result>): Promise<Result | undefined> {
+  const done = new AbortController();
+  const late = clock.sleep(STEP_WAIT_MS, done.signal).then(
+    () => undefined,
+    () => undefined,
+  );
+  try {
+    return await Promise.race([act, late]);
+  } finally {
+    done.abort();
+  }
+}
+
+/** Fetches the log end offsets for the releases that need them. */
+async function findEnds(
+  { kafka, clock }: EarlyReleaseDeps,
+  partitions: readonly ReleasedPartition[],
+): Promise<void> {
+  const lacking = partitions.flatMap(({ topic, partition, ahead }) => {
+    const pending = ahead.pending(clock.nowMs()).filter((each) => ahead.endOf(each) === null);
+    return pending.map((earlyRelease) => ({ topic, partition, ahead, earlyRelease }));
+  });
+  const [first] = lacking;
+  if (first === undefined) return;
+  const offsets = await kafka.admin.offsets(first.topic);
+  for (const { partition, ahead, earlyRelease } of lacking) {
+    const end = offsets.find((each) => each.partition === partition)?.end ?? 0;
+    ahead.setEnd(earlyRelease, end);
+  }
+}
+
+/** Returns null if the release has to wait, and resolves when the writes have started. */
 async function step(
   deps: EarlyReleaseDeps,
   owned: ReleasedPartition,
   earlyRelease: EarlyRelease,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<{ readonly written: Promise<void> } | null> {
   const { ahead } = owned;
-  const end = ahead.endOf(earlyRelease) ?? (await endNow(deps, owned));
-  ahead.setEnd(earlyRelease, end);
+  const end = ahead.endOf(earlyRelease) ?? 0;
   const position = deps.position(owned.topic, owned.partition);
   // Records beyond the position may have been processed by another owner. Only the consumer has the list of these
   // records, so the step waits for the first record that the consumer passes on.
   const isFresh = deps.clock.nowMs() - owned.beganAtMs < FIRST_RECORDS_MS;
   const isWaiting = owned.takenTo() === 0 && position !== null && position < end && isFresh;
-  if (position === null || isWaiting) return false;
+  if (position === null || isWaiting) return null;
   const from = Math.max(ahead.through(earlyRelease), owned.takenTo(), position);
   const part = await readPart(deps, owned, { from, to: end }, signal);
-  const isOf = (waiting: DelayedRecord) =>
+  const isReleased = (waiting: DelayedRecord) =>
     waiting.kind === "waiting" &&
     waiting.record.offset < end &&
-    isReleasedBy(earlyRelease, releasable(waiting)) &&
-    ahead.leaving(waiting) === null;
+    isReleasedBy(earlyRelease, releasable(waiting));
+  const isOf = (waiting: DelayedRecord) => isReleased(waiting) && ahead.leaving(waiting) === null;
   const wanted = part.waiting.filter(isOf);
   await renewPlaces(deps, [...wanted, ...owned.inFlight().filter(isOf)], signal);
-  if (!(await owned.isOurs()) || owned.isOver()) return true;
+  if (!(await owned.isOurs()) || owned.isOver()) return { written: Promise.resolve() };
   const isUncertain = (waiting: DelayedRecord) =>
     needsLookup(waiting, deps.lookup, deps.clock.nowMs());
   // Some of the records were taken meanwhile. The next step checks all records again.
-  if ([...wanted, ...owned.inFlight().filter(isOf)].some(isUncertain)) return false;
-  await write(deps, owned, earlyRelease, { ...part, wanted, isOf });
-  return true;
+  if ([...wanted, ...owned.inFlight().filter(isOf)].some(isUncertain)) return null;
+  const { behind } = part;
+  return { written: write(deps, owned, earlyRelease, { behind, wanted, isReleased, isOf }) };
 }
 
 interface ReleasePart {
@@ -176,11 +286,14 @@ async function write(
   owned: ReleasedPartition,
   earlyRelease: EarlyRelease,
   {
-    wanted,
     behind,
+    wanted,
+    isReleased,
     isOf,
-  }: ReleasePart & {
+  }: Pick<ReleasePart, "behind"> & {
     readonly wanted: readonly DelayedRecord[];
+    readonly isReleased: (waiting: DelayedRecord) => boolean;
+    /** True if it is released, and has not left yet. */
     readonly isOf: (waiting: DelayedRecord) => boolean;
   },
 ): Promise<void> {
@@ -205,7 +318,7 @@ async function write(
   ahead.claim(offsets, written);
   owned.left(unread);
   await Promise.all([written, owned.send(inFlight.map(dueOf), true)]);
-  await owned.sent();
+  await owned.sent(isReleased);
   ahead.advance(earlyRelease, behind, offsets, unread.length + inFlight.length > 0);
   if (!ahead.isUnsaved(earlyRelease)) return;
   const { id } = earlyRelease;
@@ -215,14 +328,6 @@ async function write(
   const [refused] = await producer.send([record]);
   if (refused !== undefined) throw new Error(`cannot write to ${operations}: ${refused.error}`);
   ahead.saved(earlyRelease);
-}
-
-async function endNow(
-  { kafka }: EarlyReleaseDeps,
-  { topic, partition }: ReleasedPartition,
-): Promise<number> {
-  const offsets = await kafka.admin.offsets(topic);
-  return offsets.find((each) => each.partition === partition)?.end ?? 0;
 }
 
 async function readPart(

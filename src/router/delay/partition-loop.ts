@@ -54,6 +54,7 @@ export interface Waiters {
 /** Records that are being returned to their topics. */
 interface Sending extends InFlightItem {
   readonly waiting: readonly DelayedRecord[];
+  readonly isInFlight: boolean;
   readonly sent: Promise<void>;
 }
 
@@ -87,7 +88,10 @@ class WaitingPartition {
     const isOver = () => this.#draining.signal.aborted;
     this.#count = counts.begin({
       ...place,
-      inFlight: () => [...this.#sending.all().flatMap(({ waiting }) => waiting), ...this.#queue],
+      inFlight: () => [
+        ...this.#sending.all().flatMap(({ waiting, isInFlight }) => (isInFlight ? waiting : [])),
+        ...this.#queue,
+      ],
       isGone: (waiting) => ahead.isGone(waiting),
       isOver,
     });
@@ -108,8 +112,9 @@ class WaitingPartition {
       inFlight: () => this.#queue,
       extract: (holds) => this.#extract(holds),
       send: (due, isInFlight) => this.#send(due, isInFlight),
-      sent: async () => {
-        await Promise.all(this.#sending.all().map(({ sent }) => sent));
+      sent: async (holds) => {
+        const sends = this.#sending.all().filter(({ waiting }) => waiting.some(holds));
+        await Promise.all(sends.map(({ sent }) => sent));
       },
       left: (waiting) => this.#count.left(waiting),
     });
@@ -163,7 +168,7 @@ class WaitingPartition {
       }
       this.#sending.delete(own);
     });
-    const own = { place: -1, waiting: isInFlight ? due.map(({ waiting }) => waiting) : [], sent };
+    const own = { place: -1, waiting: due.map(({ waiting }) => waiting), isInFlight, sent };
     this.#sending.add(own);
     this.#sends.add(sent.catch(this.#work.fail));
     return sent;

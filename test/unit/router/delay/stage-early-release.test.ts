@@ -16,10 +16,10 @@ import { CRM, DeliverWorld, HOUR_MS, topics } from "../../../support/worlds/deli
 
 const OTHER = "other" as DestinationId;
 const DELAY_TOPIC = topics.delays(HOUR_MS);
-const DESTINATIONS = [CRM, OTHER].map((id) => webhookDestination({ id }));
 
-async function worldOf() {
-  const world = new DeliverWorld({ destinations: DESTINATIONS, respond: () => 200 });
+async function worldOf(order: "strict" | "loose" = "loose") {
+  const destinations = [webhookDestination({ id: CRM, order }), webhookDestination({ id: OTHER })];
+  const world = new DeliverWorld({ destinations, respond: () => 200 });
   await world.control();
   let number = 0;
   const scheduleRetry = (
@@ -27,6 +27,7 @@ async function worldOf() {
     count = 1,
     size = 0,
     receivedAtMs?: number,
+    { topic = DELAY_TOPIC, place }: { readonly topic?: string; readonly place?: string } = {},
   ) => {
     const nowMs = world.clock.nowMs();
     for (const last = number + count; number < last; number += 1) {
@@ -36,8 +37,10 @@ async function worldOf() {
         receivedAtMs: receivedAtMs ?? nowMs,
       });
       const value = Buffer.alloc(size, 32);
-      const headers = deliveryHeaders(delivery);
-      world.cluster.append({ topic: DELAY_TOPIC, key: Buffer.from(`u${number}`), value, headers });
+      const headers = deliveryHeaders(delivery).concat(
+        place === undefined ? [] : [["switchyard-queue-place", Buffer.from(place)]],
+      );
+      world.cluster.append({ topic, key: Buffer.from(`u${number}`), value, headers });
     }
   };
   const earlyRelease = async (more: Partial<EarlyRelease> = {}) => {
@@ -54,12 +57,15 @@ async function worldOf() {
     world.cluster.records(topics.retries(destination)).map(idOf);
   const cancelled = () =>
     world.deadLetters().map((deadLetter) => [deadLetter["switchyard-reason"], idIn(deadLetter)]);
+  let problems: () => readonly string[] = () => [];
   const start = async () => {
     const stage = await world.startDelay();
+    problems = stage.healthProblems;
     await world.settle(10_000);
     return () => world.stop(stage);
   };
-  return { world, scheduleRetry, earlyRelease, returned, cancelled, start };
+  const healthProblems = () => problems();
+  return { world, scheduleRetry, earlyRelease, returned, cancelled, start, healthProblems };
 }
 
 const idIn = (headers: Readonly<Record<string, string | null>>) => headers["switchyard-message-id"];
@@ -253,6 +259,80 @@ test("progress is written only for partitions that records left, until it is ack
   await start();
   await world.settle(2 * HOUR_MS);
   expect(returned()).toHaveLength(3);
+});
+
+test.each(["offsets", "read"] as const)(
+  "one delay topic whose %s fails does not hold up retries in the others, and is shown until it works",
+  async (what) => {
+    const { world, scheduleRetry, earlyRelease, returned, start, healthProblems } = await worldOf();
+    const broken = topics.delays(300_000);
+    const { read } = world.kafka;
+    const { offsets } = world.kafka.admin;
+    const error = new Error("LEADER_NOT_AVAILABLE");
+    const stop = await start();
+    if (what === "offsets")
+      world.kafka.admin.offsets = (topic) =>
+        topic === broken ? Promise.reject(error) : offsets.call(world.kafka.admin, topic);
+    else
+      world.kafka.read = (range) => {
+        if (range.topic === broken) throw error;
+        return read.call(world.kafka, range);
+      };
+    scheduleRetry(OTHER, 2_500, 500, undefined, { topic: broken });
+    scheduleRetry(CRM, 1, 0, undefined, { topic: broken });
+    scheduleRetry(CRM);
+    await earlyRelease();
+    expect(returned()).toEqual(["m2501"]);
+    const problems = () =>
+      healthProblems().filter((each) => each.startsWith("deliveries cannot be retried"));
+    expect(problems()).toEqual([expect.stringContaining("LEADER_NOT_AVAILABLE")]);
+    world.kafka.admin.offsets = offsets;
+    world.kafka.read = read;
+    await world.settle(20_000);
+    expect(returned()).toEqual(["m2501", "m2500"]);
+    expect(problems()).toEqual([]);
+    await stop();
+  },
+);
+
+test("a cancel whose queue facts cannot be written does not hold up a retry in the same partition", async () => {
+  const { world, scheduleRetry, earlyRelease, returned, cancelled, start, healthProblems } =
+    await worldOf("strict");
+  const order = refusing(world, topics.order(CRM));
+  const stop = await start();
+  const progress = () =>
+    world.cluster.records(topics.operatorActions).map(({ key }) => `${key}`.split("/")[1]);
+  scheduleRetry(CRM, 1, 0, undefined, { place: "t:0/5" });
+  scheduleRetry(OTHER);
+  order.isRefused = true;
+  await earlyRelease({ kind: "cancel", id: "c", receivedBeforeMs: world.clock.nowMs() + 1 });
+  await earlyRelease({ destination: OTHER, id: "r" });
+  expect([returned(OTHER), cancelled()]).toEqual([["m1"], [["cancelled", "m0"]]]);
+  // While the fact is missing, the cancellation must not count as carried out.
+  expect(progress()).toEqual(["crm", "other", "r"]);
+  expect(healthProblems()).toEqual([expect.stringMatching(/cancel of crm \(c\)/)]);
+  order.isRefused = false;
+  await world.settle(2_000);
+  expect(world.cluster.records(topics.order(CRM))).toHaveLength(1);
+  expect(progress()).toEqual(["crm", "other", "r", "c"]);
+  expect([healthProblems(), cancelled().length]).toEqual([[], 1]);
+  await stop();
+});
+
+test("the number of steps that wait for a topic that is not writable is limited, and all end when it is", async () => {
+  const { world, scheduleRetry, earlyRelease, cancelled, start, healthProblems } =
+    await worldOf("strict");
+  const order = refusing(world, topics.order(CRM));
+  const stop = await start();
+  scheduleRetry(CRM, 1, 0, undefined, { place: "t:0/5" });
+  order.isRefused = true;
+  const cancel = { kind: "cancel", receivedBeforeMs: world.clock.nowMs() + 1 } as const;
+  for (let at = 0; at < 110; at += 1) await earlyRelease({ ...cancel, id: `c${at}` });
+  expect(healthProblems()).toHaveLength(100);
+  order.isRefused = false;
+  await world.settle(15_000);
+  expect([healthProblems(), cancelled()]).toEqual([[], [["cancelled", "m0"]]]);
+  await stop();
 });
 
 /** Lets the producer refuse the records of a topic while `isRefused` is true. */
