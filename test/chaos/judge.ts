@@ -87,9 +87,10 @@ export function judge(
   for (const recipient of recipients.values()) {
     const { id } = recipient;
     if (!STRICT.includes(id)) continue;
-    const entries = journal.calls.map(
-      ({ user, messageId }) => [user, journal.entry(messageId, id)] as const,
-    );
+    // A delivery that was deleted is never over, and its user's other ones follow nevertheless.
+    const entries = journal.calls
+      .filter(({ messageId }) => !names.has(`${messageId} ${id}`))
+      .map(({ user, messageId }) => [user, journal.entry(messageId, id)] as const);
     broken.push(...inversions(entries, recipient));
   }
   for (const key of journal.poison) {
