@@ -59,7 +59,7 @@ export async function benchSuppression(brokers: string, rounds: number): Promise
     })),
   );
   const at = (share: number) => quantile(delays, share).toFixed(0);
-  return `${table}\n\nFrom the acknowledgment of a suppression to the last attempt that started, for ${WATCHED} users and ${CALLS_PER_SECOND} calls a second: median ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${Math.max(...delays).toFixed(0)} ms.`;
+  return `${table}\n\nFrom the acknowledgment of a suppression to the last attempt that started, for ${WATCHED} users and ${CALLS_PER_SECOND} calls a second: median ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${Math.max(...delays).toFixed(0)} ms. Goals: one million users in 2 s and 60 MB, 0.2 µs per other call, and a p99 below 2 s.`;
 }
 
 /** Milliseconds for each watched user; 0 if the last attempt started before the acknowledgment. */
