@@ -15,13 +15,15 @@
  */
 
 import { isJsonObject, type JsonObject } from "./json.ts";
-import { endOfValue, firstEntry, jsonAt, nextEntry, valueAt } from "./scan-json.ts";
+import { endOfValue, firstEntry, KnownNames, nextEntry, scanObject, startOf } from "./scan-json.ts";
+import { endOfScalar } from "./scan-scalar.ts";
 
 const IDS: readonly string[] = [
   ...["userId", "anonymousId", "groupId", "previousId", "messageId"],
   ...["sourceId", "audienceId", "syncId"],
 ];
 const ID_LISTS: readonly string[] = ["userIds", "sourceIds"];
+const NAMES = new KnownNames([...IDS, ...ID_LISTS]);
 
 /** Returns true if a field at the top level of a value is an ID. */
 export function isIdField(name: string): boolean {
@@ -75,12 +77,22 @@ function hasNumber(list: unknown): boolean {
   return Array.isArray(list) && list.some((entry) => typeof entry === "number");
 }
 
-/** A reviver with the source text of numbers would recurse, and reads only about 2,000 levels of nesting. */
+/**
+ * Scans the value once, however many IDs it has, because anyone with a write key may send values with many members. A
+ * reviver with the source text of numbers would recurse, and reads only about 2,000 levels of nesting.
+ */
 function readIds(json: Record<string, unknown>, bytes: Buffer): void {
-  for (const name of [...IDS, ...ID_LISTS]) {
+  const last = new Map<string, number>();
+  scanObject(bytes, startOf(bytes), (nameStart, nameEnd, at) => {
+    const name = NAMES.at(bytes, nameStart, nameEnd);
+    if (name !== null) last.set(name, at);
+    return endOfValue(bytes, at);
+  });
+  for (const [name, at] of last) {
     const read = json[name];
-    if (typeof read === "number") json[name] = exactNumber(jsonAt(bytes, [name]) ?? "");
-    else if (Array.isArray(read)) json[name] = exactNumbers(bytes, valueAt(bytes, [name]), read);
+    if (typeof read === "number")
+      json[name] = exactNumber(bytes.toString("latin1", at, endOfScalar(bytes, at)));
+    else if (Array.isArray(read)) json[name] = exactNumbers(bytes, at, read);
   }
 }
 

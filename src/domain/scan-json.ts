@@ -10,7 +10,14 @@
  * The end of a value is the index after its last byte. It is -1 if the bytes are not JSON, or are truncated.
  */
 
-import { endOfQuotes, endOfRepairable, endOfScalar, endOfText, QUOTE } from "./scan-scalar.ts";
+import {
+  BACKSLASH,
+  endOfQuotes,
+  endOfRepairable,
+  endOfScalar,
+  endOfText,
+  QUOTE,
+} from "./scan-scalar.ts";
 
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -123,11 +130,46 @@ export function nameAt(bytes: Buffer, start: number, end: number): string {
   return name.includes("\\") ? (JSON.parse(`"${name}"`) as string) : name;
 }
 
+/** Returns true if a string consists of ASCII characters without escapes, and is therefore the same in all encodings. */
+export function isPlain(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === BACKSLASH || byte > 0x7f) return false;
+  }
+  return true;
+}
+
+/** Names that are found in bytes without creating a string for each member. */
+export class KnownNames {
+  readonly #byLength: Map<number, readonly { readonly name: string; readonly bytes: Buffer }[]>;
+
+  /** @param names ASCII. */
+  constructor(names: readonly string[]) {
+    const known = names.map((name) => ({ name, bytes: Buffer.from(name) }));
+    this.#byLength = Map.groupBy(known, ({ name }) => name.length);
+  }
+
+  /** The name between `start` and `end`, which include its quotes; null if it is not one of the names. */
+  at(bytes: Buffer, start: number, end: number): string | null {
+    for (const known of this.#byLength.get(end - start - 2) ?? []) {
+      if (isAt(bytes, start + 1, known.bytes)) return known.name;
+    }
+    if (isPlain(bytes, start, end)) return null;
+    const name = nameAt(bytes, start, end);
+    return this.#byLength.get(name.length)?.find((each) => each.name === name)?.name ?? null;
+  }
+}
+
+function isAt(bytes: Buffer, start: number, name: Buffer): boolean {
+  for (let at = 0; at < name.length; at += 1) if (bytes[start + at] !== name[at]) return false;
+  return true;
+}
+
 /**
  * The index at which the value at a path starts; -1 if there is none. If a name is repeated, the last member counts, as
  * in JSON.parse.
  */
-export function valueAt(bytes: Buffer, names: readonly string[]): number {
+function valueAt(bytes: Buffer, names: readonly string[]): number {
   const found: FoundMember = { nameEnd: 0, at: 0 };
   let value = startOf(bytes);
   for (const name of names) {

@@ -78,6 +78,14 @@ const RECORDS: readonly Hostile[] = [
     calls: 0,
   },
   {
+    name: "3,000 escaped names beside IDs with many digits",
+    records: Array.from({ length: 20 }, () => ({
+      value: `{"type":"track","event":"Attack","userId":1234567890123456789,"anonymousId":1,"groupId":1,"messageId":"own",${'"\\u0061":0,'.repeat(3_000)}"z":1}`,
+    })),
+    deadLetters: [],
+    calls: 20,
+  },
+  {
     name: "headers that speak for the product",
     records: [
       {

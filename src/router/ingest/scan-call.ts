@@ -25,10 +25,11 @@ import {
   endOfValue,
   firstEntry,
   firstMember,
-  nameAt,
+  isPlain,
+  KnownNames,
   nextMember,
 } from "../../domain/scan-json.ts";
-import { BACKSLASH, endOfScalar, QUOTE } from "../../domain/scan-scalar.ts";
+import { endOfScalar, QUOTE } from "../../domain/scan-scalar.ts";
 
 /** Number of bytes that are scanned in one slice. A slice takes less than a millisecond, unless one value is longer. */
 export const TURN_BYTES = 65_536;
@@ -51,29 +52,14 @@ const SOME_OBJECT = {};
 const EMPTY_LIST: readonly unknown[] = [];
 const SOME_LIST: readonly unknown[] = [null];
 
-interface ScannedField {
-  readonly name: string;
-  readonly bytes: Buffer;
-  /** If `true`, the content of a string in this field is needed. */
-  readonly isRead: boolean;
-}
-
+/** Fields whose strings are needed. */
 const READ = ["type", "messageId", "userId", "anonymousId", "previousId", "writeKey", "sentAt"];
-const NOT_READ = [
+const FIELDS = new KnownNames([
+  ...READ,
   ...["groupId", "event", "name", "category"],
   ...["properties", "traits", "context", "integrations", "Integrations"],
   "receivedAt",
-];
-
-const NO_FIELD: ScannedField = { name: "", bytes: Buffer.alloc(0), isRead: false };
-
-/** The fields, grouped by the length of their names. */
-const FIELDS = Map.groupBy(
-  [...READ, ...NOT_READ].map(
-    (name): ScannedField => ({ name, bytes: Buffer.from(name), isRead: READ.includes(name) }),
-  ),
-  ({ name }) => name.length,
-);
+]);
 
 /** The scan of one call. A generator would take longer to create than most calls take to scan. */
 export class CallScan {
@@ -82,7 +68,7 @@ export class CallScan {
   readonly #isObject: boolean;
   readonly #nesting = { deepest: 0, repairable: 0 };
   readonly #member = { nameEnd: 0, at: 0 };
-  readonly #fields: ScannedField[] = [];
+  readonly #fields: string[] = [];
   /** The index at which the last value of each of the fields starts; -1 if that value has to be repaired. */
   readonly #values: number[] = [];
   /** The index at which the next member starts. If it is negative, `endOf` decodes it. */
@@ -105,7 +91,7 @@ export class CallScan {
     while (at >= 0 && at < turnEndsAt) {
       const before = nesting.repairable;
       const end = endOfValue(bytes, member.at, nesting);
-      const field = end < 0 ? null : fieldAt(bytes, at, member.nameEnd);
+      const field = end < 0 ? null : FIELDS.at(bytes, at, member.nameEnd);
       if (field !== null) this.#keep(field, nesting.repairable > before ? -1 : member.at);
       at = nextMember(bytes, end, member);
     }
@@ -113,7 +99,7 @@ export class CallScan {
     return at >= 0;
   }
 
-  #keep(field: ScannedField, valueStart: number): void {
+  #keep(field: string, valueStart: number): void {
     const index = this.#fields.indexOf(field);
     this.#values[index < 0 ? this.#fields.push(field) - 1 : index] = valueStart;
   }
@@ -125,13 +111,13 @@ export class CallScan {
     if (end < 0) return null;
     const isBroken = nesting.repairable > 0;
     if (!this.#isObject) {
-      const fields = isBroken ? null : valueAt(bytes, start, NO_FIELD);
+      const fields = isBroken ? null : valueAt(bytes, start, "");
       return { start, end, depth: nesting.deepest, fields, isBroken };
     }
     const fields: Record<string, unknown> = {};
     this.#fields.forEach((field, index) => {
       const at = this.#values[index] ?? -1;
-      fields[field.name] = at < 0 ? null : valueAt(bytes, at, field);
+      fields[field] = at < 0 ? null : valueAt(bytes, at, field);
     });
     return { start, end, depth: nesting.deepest + 1, fields, isBroken };
   }
@@ -150,30 +136,7 @@ export function unreadableCall(bytes: Buffer, start: number): SentCall | null {
   return end < 0 ? null : { start, end, depth: 1, fields: null, isBroken: true };
 }
 
-function fieldAt(bytes: Buffer, start: number, end: number): ScannedField | null {
-  for (const field of FIELDS.get(end - start - 2) ?? []) {
-    if (isAt(bytes, start + 1, field.bytes)) return field;
-  }
-  if (isPlain(bytes, start, end)) return null;
-  const name = nameAt(bytes, start, end);
-  return FIELDS.get(name.length)?.find((each) => each.name === name) ?? null;
-}
-
-function isAt(bytes: Buffer, start: number, name: Buffer): boolean {
-  for (let at = 0; at < name.length; at += 1) if (bytes[start + at] !== name[at]) return false;
-  return true;
-}
-
-/** Returns true if a string consists of ASCII characters without escapes, and is therefore the same in all encodings. */
-function isPlain(bytes: Buffer, start: number, end: number): boolean {
-  for (let at = start; at < end; at += 1) {
-    const byte = bytes[at] ?? 0;
-    if (byte === BACKSLASH || byte > 0x7f) return false;
-  }
-  return true;
-}
-
-function valueAt(bytes: Buffer, start: number, field: ScannedField): unknown {
+function valueAt(bytes: Buffer, start: number, field: string): unknown {
   if (beginsWith(bytes, "object", start)) return SOME_OBJECT;
   if (beginsWith(bytes, "list", start)) {
     return firstEntry(bytes, start) < 0 ? EMPTY_LIST : SOME_LIST;
@@ -181,10 +144,10 @@ function valueAt(bytes: Buffer, start: number, field: ScannedField): unknown {
   const end = endOfScalar(bytes, start);
   if (bytes[start] !== QUOTE) {
     const value: unknown = JSON.parse(bytes.toString("utf8", start, end));
-    const isNumberId = typeof value === "number" && isIdField(field.name);
+    const isNumberId = typeof value === "number" && isIdField(field);
     return isNumberId ? exactNumber(bytes.toString("utf8", start, end)) : value;
   }
-  if (!field.isRead) return end - start === 2 ? "" : SOME_TEXT;
+  if (!READ.includes(field)) return end - start === 2 ? "" : SOME_TEXT;
   if (isPlain(bytes, start, end)) return bytes.toString("latin1", start + 1, end - 1);
   return JSON.parse(bytes.toString("utf8", start, end));
 }

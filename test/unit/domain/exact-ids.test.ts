@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { decodeValue } from "../../../src/domain/decode.ts";
 import { exactNumber } from "../../../src/domain/exact-ids.ts";
@@ -71,6 +71,21 @@ test.each([
   ["a text before", '{"é😀":"\\"userId\\":1","userId":157963456373623802}', "157963456373623802"],
 ])("an id with %s is found", (_name, text, userId) => {
   expect(decoded(text)).toMatchObject({ userId });
+});
+
+test("however many IDs a value has, the names of its members are read at most once", () => {
+  const ids = [...FIELDS.map((field) => `"${field}":1`), '"userIds":[1]', '"sourceIds":[1]'];
+  const others = ['"a":0', '"userIx":0', '"\\u0061":0'].flatMap((other) => Array(100).fill(other));
+  const text = `{${[...ids, ...others].join(",")},"userId":157963456373623802}`;
+  const bytes = Buffer.from(text);
+  const texts = vi.spyOn(bytes, "toString");
+  const parses = vi.spyOn(JSON, "parse");
+  const value = decodeValue(recordValue(bytes));
+  const counts = [texts.mock.calls.length, parses.mock.calls.length];
+  parses.mockRestore();
+  expect(value).toMatchObject({ json: { userId: "157963456373623802", syncId: 1, userIds: [1] } });
+  // The escaped names, and the IDs; the value itself is decoded by other means.
+  expect(counts).toEqual([100 + ids.length, 100 + 1]);
 });
 
 test("whatever the integer: the user of a call has its digits", () => {
