@@ -6,7 +6,7 @@
  *   lacks a header that a delivery needs, or due-at  dead letter, invalid-call
  *   due later                                        wait
  *   due, but its topic does not exist                dead letter, unknown-destination; a topic that will be
- *                                                    recreated counts as existing
+ *                                                    recreated, or is hidden, counts as existing
  *   due, and attempted before or for one endpoint    to its destination's retry topic, or to the
  *                                                    destination's queue while that does not exist
  *   due, but never attempted                         to its destination's queue

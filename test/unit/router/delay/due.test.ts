@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import type { Delivery } from "../../../../src/domain/delivery.ts";
 import { deliveryHeaders } from "../../../../src/domain/delivery.ts";
-import type { EndpointRef } from "../../../../src/domain/ids.ts";
+import type { DestinationId, EndpointRef } from "../../../../src/domain/ids.ts";
 import type { IncomingRecord, RecordHeaders } from "../../../../src/domain/record.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
 import {
@@ -110,14 +110,30 @@ test("all that is due is taken, up to the first that is not, and no more than as
   expect(queue).toHaveLength(2);
 });
 
-/** A lookup whose list has these topics. The time is that of the last call of `at`. */
-function lookupOf(topics: string[], isMade = (_topic: string) => false) {
+/** A lookup whose list has these topics, and lacks the hidden ones. The time is that of the last call of `at`. */
+function lookupOf(
+  topics: string[],
+  isMade = (_topic: string) => false,
+  hidden: ReadonlySet<string> = new Set(),
+) {
   let nowMs = NOW_MS;
   let lists = 0;
+  let asked = 0;
   const admin = {
     topics: () => {
       lists += 1;
       return Promise.resolve(topics);
+    },
+    describe: (names: readonly string[]) => {
+      asked = names.length;
+      const nothing = {
+        partitions: 0,
+        replicationFactor: 0,
+        config: {},
+        lacks: "Describe",
+      } as const;
+      const found = names.filter((name) => hidden.has(name));
+      return Promise.resolve(found.map((name) => ({ name, ...nothing })));
     },
   };
   const clock = { nowMs: () => nowMs, sleep: () => Promise.resolve() };
@@ -131,6 +147,7 @@ function lookupOf(topics: string[], isMade = (_topic: string) => false) {
     at,
     renew: () => lookup.renew(new AbortController().signal),
     lists: () => lists,
+    asked: () => asked,
   };
 }
 
@@ -162,4 +179,47 @@ test("a topic that is made again needs no lookup: the record goes there", () => 
   expect(takeDue([waiting({})], lookup, NOW_MS, 10)).toMatchObject({
     due: [{ verdict: { kind: "return", topic: TOPIC } }],
   });
+});
+
+test("a topic that is only hidden is not missing: the producer decides what becomes of its records", async () => {
+  const hidden = new Set(["sw.retries.crm", TOPIC]);
+  const { at, renew } = lookupOf(["other"], () => false, hidden);
+  const queue = [waiting({ attempt: 1 }), waiting({})];
+  expect(takeDue(queue, at(NOW_MS), NOW_MS, 1)).toEqual({ kind: "lookup" });
+  await renew();
+  expect(takeDue(queue, at(NOW_MS), NOW_MS, 1)).toMatchObject({ due: [{ verdict: RETRIED }] });
+  // The brokers have not been asked about this topic.
+  expect(takeDue([...queue], at(NOW_MS), NOW_MS, 1)).toEqual({ kind: "lookup" });
+  await renew();
+  expect(takeDue([...queue], at(NOW_MS), NOW_MS, 1)).toMatchObject({ due: [{ verdict: BACK }] });
+  hidden.clear();
+  await renew();
+  expect(takeDue(queue, at(NOW_MS), NOW_MS, 1)).toEqual({ kind: "lookup" });
+  await renew();
+  expect(takeDue(queue, at(NOW_MS), NOW_MS, 1)).toMatchObject({
+    due: [{ verdict: { reason: "unknown-destination" } }],
+  });
+});
+
+test("topics that are missing are asked about together, once for all their records within a second", async () => {
+  const { at, renew, lists } = lookupOf(["other"]);
+  const destinations = ["a", "b"] as const;
+  const queue = Array.from({ length: 100 }, (_, index) =>
+    waiting({ destination: (destinations[index % 2] ?? "a") as DestinationId }),
+  );
+  while (queue.length > 0) {
+    const step = takeDue(queue, at(NOW_MS), NOW_MS, 10);
+    if (step.kind === "lookup") await renew();
+  }
+  expect(lists()).toBe(2);
+});
+
+test("it does not remember topics that are missing without bound", async () => {
+  const { at, renew, asked } = lookupOf([]);
+  const ask = (name: string) => at(NOW_MS).isCertain(name, NOW_MS);
+  for (let number = 0; number <= 10_000; number += 1) ask(`sw.retries.d${number}`);
+  await renew();
+  expect([asked(), ask("sw.retries.d0"), ask("sw.retries.x")]).toEqual([10_001, true, false]);
+  await renew();
+  expect([asked(), ask("sw.retries.x")]).toEqual([1, true]);
 });
