@@ -2,9 +2,11 @@
 // No message suggests creating topics that exist.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { systemClock } from "../../src/base/runtime/clock.ts";
 import type { Grant } from "../../src/domain/permissions.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka, KafkaConnection } from "../../src/kafka/port.ts";
+import { TopicLookup } from "../../src/router/delay/topic-lookup.ts";
 import { JAVA } from "../support/kit/java.ts";
 import { type Sections, useProgram, useRun } from "../support/kit/program.ts";
 import { LogLines } from "../support/log/log-lines.ts";
@@ -209,6 +211,19 @@ describe.skipIf(JAVA === null)("a permission is missing (needs Java)", () => {
       });
     },
   );
+
+  test.each<[User, string, boolean]>([
+    ["nothing", TOPIC, true],
+    ["starts", TOPIC, true],
+    ["starts", `${PREFIX}missing`, false],
+  ])("for the delay stage of %s, the existence of %s is %s", async (user, topic, exists) => {
+    await withKafka(user, async (kafka) => {
+      const lookup = new TopicLookup({ kafka, clock: systemClock });
+      const isCertain = () => lookup.isCertain(topic, systemClock.nowMs());
+      while (!isCertain()) await lookup.renew(never);
+      expect([lookup.exists(topic), lookup.healthProblems()]).toEqual([exists, []]);
+    });
+  });
 });
 
 /** A process that authenticates as the user. */
