@@ -29,6 +29,7 @@ const ATTACKS: readonly ((target: IngestTarget) => Promise<AttackRow>)[] = [
   noKeys,
   manyTinyCalls,
   lyingGzip,
+  brokenBatches,
   fiveTogether,
   idleConnections,
   noHost,
@@ -81,6 +82,16 @@ async function lyingGzip(target: IngestTarget): Promise<AttackRow> {
     seen,
     ok: isAll(statuses, 413),
   };
+}
+
+/** Bodies whose `batch` is not JSON, or was not the first time. */
+async function brokenBatches(target: IngestTarget): Promise<AttackRow> {
+  const batches = ["NaN", '"a\u0001b"', '[{"a":NaN}],"batch":{}', '[{},{"a":nonsense}],"batch":7'];
+  const bodies = batches.map((batch) => gzipSync(`{"batch":${batch}}`));
+  const responses = await Promise.all(bodies.map((body) => post(target, body)));
+  const statuses = responses.map(({ status }) => status);
+  const ok = isAll(statuses, 400);
+  return { name: "batches that are not JSON", expected: "400", seen: statuses.join(", "), ok };
 }
 
 /**

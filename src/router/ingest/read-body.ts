@@ -20,7 +20,7 @@
 
 import { isUtf8 } from "node:buffer";
 
-import { JSON_DEPTH_MAX, type JsonObject, kindOf } from "../../domain/json.ts";
+import { JSON_DEPTH_MAX, type JsonObject } from "../../domain/json.ts";
 import {
   beginsWith,
   endOf,
@@ -131,6 +131,8 @@ function* readBatch(bytes: Buffer, start: number, isText: boolean): Generator<vo
   let batch: Batch | null = null;
   const nesting = { deepest: 0, repairable: 0 };
   const member = { nameEnd: 0, at: 0 };
+  const parts: Buffer[] = [];
+  let partBegins = start;
   let batchBytes = 0;
   // The calls are found while the body is scanned for the first and only time.
   let at = firstMember(bytes, start, member);
@@ -141,7 +143,9 @@ function* readBatch(bytes: Buffer, start: number, isText: boolean): Generator<vo
       if (read === "too-many") return TOO_MANY;
       batch = read;
       end = read.end;
-      batchBytes += end - read.start;
+      parts.push(bytes.subarray(partBegins, member.at));
+      partBegins = end;
+      batchBytes += end - member.at;
     } else {
       end = endOfValue(bytes, member.at, nesting);
     }
@@ -150,20 +154,21 @@ function* readBatch(bytes: Buffer, start: number, isText: boolean): Generator<vo
   }
   const end = endOf(at);
   if (!isWhole(bytes, end)) return notJson();
+  parts.push(bytes.subarray(partBegins, end));
   const isBroken = nesting.repairable > 0;
-  return outline(bytes, { start, end, depth: nesting.deepest + 1, isBroken, isText }, batch);
+  return outline({ parts, depth: nesting.deepest + 1, isBroken, isText }, batch);
 }
 
 interface Batch {
-  readonly start: number;
   readonly end: number;
-  /** Null if `batch` is not a list. */
-  readonly calls: readonly SentCall[] | null;
+  /** What `batch` is if it is not a list. */
+  readonly calls: readonly SentCall[] | string;
 }
 
 function* scanBatch(bytes: Buffer, start: number): Generator<void, Batch | "too-many"> {
   if (!beginsWith(bytes, "list", start)) {
-    return { start, end: endOfValue(bytes, start, { deepest: 0, repairable: 0 }), calls: null };
+    const end = endOfValue(bytes, start, { deepest: 0, repairable: 0 });
+    return { end, calls: kindAt(bytes, start) };
   }
   const calls: SentCall[] = [];
   let isReadable = false;
@@ -184,16 +189,18 @@ function* scanBatch(bytes: Buffer, start: number): Generator<void, Batch | "too-
     }
   }
   // If none of the calls is valid JSON, the whole body is rejected, so that the client gets an error.
-  return { start, end: isReadable || calls.length === 0 ? endOf(at) : -1, calls };
+  return { end: isReadable || calls.length === 0 ? endOf(at) : -1, calls };
 }
 
 /** The parts of the body outside `batch`. */
-interface Beside extends Omit<SentCall, "fields"> {
+interface Beside extends Pick<SentCall, "depth" | "isBroken"> {
+  /** The bytes before, between and behind the values of `batch`, which may be repeated. */
+  readonly parts: readonly Buffer[];
   /** False if any part of the body is not UTF-8. */
   readonly isText: boolean;
 }
 
-function outline(bytes: Buffer, body: Beside, batch: Batch | null): ReadBody {
+function outline(body: Beside, batch: Batch | null): ReadBody {
   if (batch === null)
     return refused("invalid-body", "the body has no field batch, expected a list");
   if (body.depth > JSON_DEPTH_MAX) {
@@ -201,15 +208,13 @@ function outline(bytes: Buffer, body: Beside, batch: Batch | null): ReadBody {
     return refused("invalid-body", error);
   }
   const { calls } = batch;
-  if (calls === null) {
-    const kind = kindAt(bytes, batch.start, batch.end);
-    return refused("invalid-body", `batch is ${kind}, expected a list of calls`);
+  if (typeof calls === "string") {
+    return refused("invalid-body", `batch is ${calls}, expected a list of calls`);
   }
-  const { isText, isBroken } = body;
-  const before = bytes.subarray(body.start, batch.start);
-  const behind = bytes.subarray(batch.end, body.end);
-  if (!isText && !(isUtf8(before) && isUtf8(behind))) return notUtf8();
-  const beside = `${before.toString()}null${behind.toString()}`;
+  const { parts, isText, isBroken } = body;
+  if (!isText && !parts.every(isUtf8)) return notUtf8();
+  // Each value of `batch` becomes null: an earlier one may contain calls that are not JSON.
+  const beside = parts.join("null");
   const envelope = JSON.parse(isBroken ? repaired(beside) : beside) as JsonObject;
   return { kind: "outline", calls, isUtf8: isText, envelope };
 }
@@ -222,7 +227,7 @@ function isWhole(bytes: Buffer, end: number): boolean {
 function noObject(bytes: Buffer, start: number): BadBody {
   const end = endOfValue(bytes, start);
   if (!isWhole(bytes, end)) return notJson();
-  return refused("invalid-body", `the body is ${kindAt(bytes, start, end)}, expected an object`);
+  return refused("invalid-body", `the body is ${kindAt(bytes, start)}, expected an object`);
 }
 
 function notUtf8(): BadBody {
@@ -233,12 +238,19 @@ function notJson(): BadBody {
   return refused("invalid-json", "the body is not JSON");
 }
 
-/** The kind of an unexpected value. The contents of lists and objects are not examined. */
-function kindAt(bytes: Buffer, start: number, end: number): string {
-  if (beginsWith(bytes, "object", start)) return "an object";
-  if (beginsWith(bytes, "list", start)) return "a list";
-  return kindOf(JSON.parse(bytes.toString("utf8", start, end)));
+/** The kind of a value that is not examined further, and that may have to be repaired. */
+function kindAt(bytes: Buffer, start: number): string {
+  return KINDS[String.fromCharCode(bytes[start] ?? 0)] ?? "a number";
 }
+
+const KINDS: Readonly<Record<string, string>> = {
+  "{": "an object",
+  "[": "a list",
+  '"': "a string",
+  t: "true",
+  f: "false",
+  n: "null",
+};
 
 function refused(code: BadBody["code"], error: string): BadBody {
   return { kind: "refused", code, error };

@@ -62,7 +62,10 @@ export function createReport({
       }
     },
     logFailure: (error) => {
-      log.error({ stage, err: error }, "ingest.internal-error");
+      const line = admitted();
+      // The message may quote the body, which may contain personal data.
+      const name = error instanceof Error ? error.name : typeof error;
+      if (line !== null) log.error({ ...line, error: name }, "ingest.internal-error");
       return failure("kafka-unavailable", null, 1);
     },
   };

@@ -210,6 +210,6 @@ export const STAGE_LINES = {
     levels: ["error"],
     meaning: "An internal error occurred, and the request got a 503.",
     action: null,
-    fields: ["stage", "err"],
+    fields: ["stage", "error", "omittedLines"],
   },
 } as const satisfies LineTable;

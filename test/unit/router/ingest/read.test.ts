@@ -196,6 +196,8 @@ test.each<readonly [string, string]>([
   ["{}", "invalid-body: the body has no field batch, expected a list"],
   ['{"batch":{}}', "invalid-body: batch is an object, expected a list of calls"],
   ['{"batch":null}', "invalid-body: batch is null, expected a list of calls"],
+  ['{"batch":NaN}', "invalid-body: batch is a number, expected a list of calls"],
+  ['{"batch":"a\u0001b"}', "invalid-body: batch is a string, expected a list of calls"],
   [
     `{"batch":[],"context":{"a":${nested(2_000)}}}`,
     "invalid-body: the members outside batch nest more than 2000 levels deep",
@@ -259,6 +261,17 @@ test("a large body is gone through in pieces, with the same result", () => {
   expect(pieces).toBe(Math.floor(bytes.length / 65_536));
   expect(step.value).toEqual(readBodyAtOnce(bytes, true));
 });
+
+test.each(['"a":NaN', '"a":"\u0001"', '"a":nonsense'])(
+  "a batch before the last one may have %j",
+  (broken) => {
+    const first = `{"sentAt":"${AT}","batch":[{},{${broken}}]`;
+    const twice = `${first},"batch":[${JSON.stringify(call())}],"integrations":{}}`;
+    expect(valuesOf(read(twice))).toEqual([{ ...call(), receivedAt: RECEIVED_AT, sentAt: AT }]);
+    const large = `${first},"batch":[${JSON.stringify({ a: "x".repeat(ENVELOPE_MAX_BYTES) })}],"batch":[]}`;
+    expect(valuesOf(read(large))).toEqual([]);
+  },
+);
 
 test.each([true, false])("a name is read once, however often a large call has it", (isBatch) => {
   const call = `{${'"userId":1e5,'.repeat(60_000)}"userId":7,"writeKey":"k"}`;
