@@ -216,6 +216,12 @@ export interface PartitionHandler {
     record: IncomingRecord,
     ahead?: () => Iterable<IncomingRecord>,
   ) => IncomingRecord | Promise<void>;
+  /**
+   * The number of unprocessed records that cannot start before an earlier one of the partition has ended; by default 0.
+   * While twice the bytes in flight would have room, they do not count toward `partitionRecordsMax`, so that the records
+   * after them are passed on.
+   */
+  readonly followers?: number;
   /** Takes records, in offset order, and returns immediately. At most 1,000 per call. Must not throw. */
   take(records: readonly IncomingRecord[]): void;
   /**

@@ -153,12 +153,22 @@ export class OwnedPartition implements AssignedPartition {
 
   /** `true` if at most half of the limit is in flight. */
   get isHalfEmpty(): boolean {
-    const inFlight = this.#completion?.inFlight ?? 0;
-    return inFlight <= this.#recordsMaxNow() / 2 && this.budget.inFlight <= this.budget.max / 2;
+    const hasHalf = this.#counted <= this.#recordsMaxNow() / 2;
+    return hasHalf && this.budget.inFlight <= this.budget.max / 2;
   }
 
   get isEighthFree(): boolean {
-    return (this.#completion?.inFlight ?? 0) * 8 <= this.#recordsMaxNow() * 7;
+    return this.#counted * 8 <= this.#recordsMaxNow() * 7;
+  }
+
+  /** Records in flight that count toward the limit. */
+  get #counted(): number {
+    return (this.#completion?.inFlight ?? 0) - this.#uncounted;
+  }
+
+  get #uncounted(): number {
+    const { handler, budget } = this;
+    return budget.hasRoomFor(budget.inFlight) ? (handler.followers ?? 0) : 0;
   }
 
   /** Sets the group's committed offset. Called before the first `offer`, and after an offset was out of range. */
@@ -245,7 +255,7 @@ export class OwnedPartition implements AssignedPartition {
     const completion = this.#completion;
     if (completion === null || this.#isFenced) return "empty";
     if (this.isWaiting) return "full";
-    completion.recordsMax = this.#recordsMaxNow();
+    completion.recordsMax = this.#recordsMaxNow() + this.#uncounted;
     const records: IncomingRecord[] = [];
     let isFull = false;
     for (let batch = this.#backlog[0]; batch !== undefined; batch = this.#backlog[0]) {
@@ -255,7 +265,8 @@ export class OwnedPartition implements AssignedPartition {
       this.#backlog.shift();
     }
     if (records.length > 0) this.handler.take(records);
-    if (isFull) return "full";
+    const hasMoreRoom = this.#recordsMaxNow() + this.#uncounted > completion.recordsMax;
+    if (isFull && !hasMoreRoom) return "full";
     return this.hasBacklog ? "more" : "empty";
   }
 

@@ -108,6 +108,8 @@ export class OwnedPartition implements PartitionHandler {
   readonly confirm: FinishingPartition["confirm"];
   /** Set by `queue.ts` when the first delivery with a key arrives, and to null by a drain. */
   lines: Lines | null = null;
+  /** The number of deliveries that follow another one in flight with their key. Changed by `queue.ts`. */
+  followers = 0;
   readonly #host: PartitionHost;
   readonly #assigned: FinishingPartition;
   #isDraining = false;

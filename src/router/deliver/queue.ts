@@ -219,7 +219,7 @@ export class Queue {
 }
 
 /**
- * At most a few hundred deliveries of a partition are in flight. They are in linked lists by a hash of the key: a `Map`
+ * At most a few hundred keys of a partition are in flight. Their deliveries are in linked lists by a hash of the key: a `Map`
  * of keys takes more time, and allocates a new table in the old generation each time it becomes empty or full of
  * deleted entries.
  */
@@ -241,6 +241,7 @@ export class KeyedOrder {
     if (key !== null) owner.lines ??= new Array<InFlight | null>(LINES).fill(null);
     const before = key === null || owner.lines === null ? null : joinLine(owner.lines, key, item);
     if (before === null) this.putBack(item);
+    else owner.followers += 1;
     return before;
   }
 
@@ -269,7 +270,7 @@ export class KeyedOrder {
   end(item: InFlight): void {
     const { key, owner } = item;
     if (key === null || owner.lines === null) return;
-    const following = leaveLine(owner.lines, key, item);
+    const following = leaveLine(owner, owner.lines, key, item);
     if (following !== null && following.unit === null) this.putBack(following);
   }
 
@@ -310,7 +311,12 @@ function joinLine(lines: Lines, key: string, item: InFlight): InFlight | null {
 }
 
 /** @returns the next delivery with the same key, if no earlier one is in flight. */
-function leaveLine(lines: Lines, key: string, item: InFlight): InFlight | null {
+function leaveLine(
+  owner: OwnedPartition,
+  lines: Lines,
+  key: string,
+  item: InFlight,
+): InFlight | null {
   const at = lineOf(key);
   let before: InFlight | null = null;
   let here = lines[at] ?? null;
@@ -322,6 +328,7 @@ function leaveLine(lines: Lines, key: string, item: InFlight): InFlight | null {
   }
   if (here === null) return null;
   const following = nextWithKey(item, key);
+  if (!isFirst || following !== null) owner.followers -= 1;
   if (before === null) lines[at] = item.behind;
   else before.behind = item.behind;
   item.behind = null;

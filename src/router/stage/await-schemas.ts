@@ -81,6 +81,9 @@ function admitting(
         return NEVER;
       });
     },
+    get followers() {
+      return handler.followers ?? 0;
+    },
     take: (records) => handler.take(records),
     drain: () => {
       draining.abort(new Error("the partition is being revoked"));

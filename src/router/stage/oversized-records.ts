@@ -100,6 +100,10 @@ class WithoutOversized implements PartitionHandler {
     this.admit = (record, ahead) => (isOmitted(record) ? record : admit(record, ahead));
   }
 
+  get followers(): number {
+    return this.#handler.followers ?? 0;
+  }
+
   take(records: readonly IncomingRecord[]): void {
     if (!records.some(isOmitted)) {
       this.#handler.take(records);

@@ -19,6 +19,7 @@ export function testConsumer(bench: Bench): void {
   });
   describe.each(FULL_MODES)("with no room, whenFull %s", (whenFull) => {
     testRoom(bench, whenFull);
+    testChangingRoom(bench, whenFull);
   });
   test("with no room in one partition, whenFull pause goes on with the others", async () => {
     const kafka = bench.connect();
@@ -357,6 +358,32 @@ function testRoom(bench: Bench, whenFull: (typeof FULL_MODES)[number]): void {
     expect(taker.taken.map(({ value }) => value?.length)).toEqual(sizes);
     const largest = taker.taken[2];
     expect(taker.bytesInFlightMax).toBe(largest === undefined ? 0 : recordBytes(largest));
+    await consumer.stop();
+  });
+}
+
+function testChangingRoom(bench: Bench, whenFull: (typeof FULL_MODES)[number]): void {
+  test("records that wait for others do not count toward the limit, which can change", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    await bench.fill(kafka, topic, 60);
+    let isOneKey = true;
+    let recordsMax = 4;
+    const taker = new Taker({ followers: (inFlight) => (isOneKey ? inFlight - 1 : 0) });
+    const limits = { partitionRecordsMax: () => recordsMax, whenFull };
+    const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic], ...limits });
+    await taker.untilTaken(60);
+    isOneKey = false;
+    recordsMax = 8;
+    for (const one of taker.unfinished()) taker.finish(one);
+    taker.inFlightMax = 0;
+    await bench.fill(kafka, topic, 30);
+    for (let finished = 0; finished < 30; finished += 1) {
+      await taker.untilTaken(60 + Math.min(30, finished + 8));
+      const newest = taker.unfinished().at(-1);
+      if (newest !== undefined) taker.finish(newest);
+    }
+    expect(taker.inFlightMax).toBe(8);
     await consumer.stop();
   });
 }

@@ -23,19 +23,25 @@ export class Taker {
   readonly finishesAtOnce: boolean;
   readonly #finished = new Set<string>();
   readonly #admit: PartitionHandler["admit"];
+  readonly #followers: (inFlight: number) => number;
   readonly #onDrain: (taker: Taker, tenure: Tenure) => Promise<void>;
   #waiting: { readonly holds: () => boolean; readonly resolve: () => void }[] = [];
 
-  /** @param onDrain called at a drain; by default, a drain does not wait. */
+  /**
+   * @param followers returns how many of the records in flight wait for others; by default none.
+   * @param onDrain called at a drain; by default, a drain does not wait.
+   */
   constructor(
     options: {
       readonly finishesAtOnce?: boolean;
       readonly admit?: PartitionHandler["admit"];
+      readonly followers?: (inFlight: number) => number;
       readonly onDrain?: (taker: Taker, tenure: Tenure) => Promise<void>;
     } = {},
   ) {
     this.finishesAtOnce = options.finishesAtOnce ?? false;
     this.#admit = options.admit;
+    this.#followers = options.followers ?? (() => 0);
     this.#onDrain = options.onDrain ?? (() => Promise.resolve());
   }
 
@@ -43,7 +49,11 @@ export class Taker {
     const tenure: Tenure = { assigned, inFlight: new Map(), drains: 0 };
     this.tenures.push(tenure);
     this.#happened();
+    const followers = () => this.#followers(tenure.inFlight.size);
     return {
+      get followers() {
+        return followers();
+      },
       ...(this.#admit === undefined ? {} : { admit: this.#admit }),
       take: (records) => this.#take(tenure, records),
       drain: () => {

@@ -108,7 +108,8 @@ export class OwnedPartition implements TopicPartition {
     const { records } = this.#log;
     this.#end = this.#log.end;
     if (this.#admission?.isWaiting === true) return false;
-    this.#completion.recordsMax = this.#recordsMaxNow();
+    const limit = () => this.#recordsMaxNow() + this.#uncounted(hasBytesFor);
+    this.#completion.recordsMax = limit();
     let batch: IncomingRecord[] = [];
     for (let index = this.#log.indexOf(this.#next); index < records.length; index += 1) {
       const record = records[index] as IncomingRecord;
@@ -124,7 +125,8 @@ export class OwnedPartition implements TopicPartition {
         : "full";
       if (taken === "full") {
         this.#take(batch);
-        return true;
+        const hasMoreRoom = this.takes && limit() > this.#completion.recordsMax;
+        return hasMoreRoom ? this.handOver(hasBytesFor) : true;
       }
       this.#next = record.offset + 1;
       if (taken === "taken") batch.push(admitted);
@@ -136,6 +138,10 @@ export class OwnedPartition implements TopicPartition {
     this.#completion.passTo(this.#end);
     this.#take(batch);
     return false;
+  }
+
+  #uncounted(hasBytesFor: (bytes: number) => boolean): number {
+    return hasBytesFor(this.inFlightBytes) ? (this.#handler?.followers ?? 0) : 0;
   }
 
   /** False if the record is not in flight, or no longer ours. */

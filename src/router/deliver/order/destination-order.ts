@@ -128,7 +128,13 @@ export class DestinationOrder implements OrderHost, Disposable {
         partition.take(records);
       else if (partition.line !== "") this.#isOtherQueue();
     };
-    return after(isOpen, { take, drain });
+    return after(isOpen, {
+      take,
+      drain,
+      get followers() {
+        return partition.followers;
+      },
+    });
   }
 
   async #currentQueueId(): Promise<string> {
@@ -243,6 +249,9 @@ function after(ready: Promise<void>, handler: PartitionHandler): PartitionHandle
     if (records.length > 0) handler.take(records);
   });
   return {
+    get followers() {
+      return handler.followers ?? 0;
+    },
     take: (records) => (early === null ? handler.take(records) : void early.push(...records)),
     drain: () => handler.drain(),
   };

@@ -28,8 +28,7 @@
  *   a delivery                               then
  *   has no key                               is passed on at once
  *   is read again, with a fact or settled    is processed
- *   arrives when a bound is reached          waits in memory, unread, until fewer users and deliveries wait; after a few
- *                                            hundred records, no more are fetched
+ *   arrives when a bound is reached          waits unread in memory until fewer users and deliveries wait; a few hundred do
  *   that waits is not in the queue any more  is lost: an error is logged, and the next one follows
  *   has waited longer than `WAIT_MAX_MS`     becomes a dead letter when it is its turn, unless its user is suppressed. A dead letter
  *                                            holds its key no longer than that, because the records that wait would be deleted
@@ -92,8 +91,9 @@ export class OrderedPartition implements PartitionHandler {
   line = "";
   /** The number of keys with deliveries that are retried or wait. Only this class changes it. */
   blocked = 0;
-  /** The number of deliveries that wait in the queue. Only this class changes it. */
+  /** Deliveries that wait in the queue, and those in memory that follow others. Only this class changes the numbers. */
   waiting = 0;
+  followers = 0;
   readonly #host: OrderHost;
   readonly #assigned: BookedPartition;
   readonly #inner: PartitionHandler;
@@ -253,6 +253,7 @@ export class OrderedPartition implements PartitionHandler {
   #count(state: KeyState, by: 1 | -1): void {
     if (isBlocked(state)) this.blocked += by;
     this.waiting += by * state.waiting.length;
+    this.followers += by * state.behind.length;
   }
 
   /** A free key needs a state only while deliveries may be read again that it knows to be settled. */

@@ -28,6 +28,7 @@ function owned(
   committed = { offset: -1, metadata: "" },
   admit: PartitionHandler["admit"] = (record) => record,
   admits = OWNER.admits,
+  followers = () => 0,
 ): OwnedPartition {
   const partition = new OwnedPartition({
     passes: false,
@@ -38,6 +39,9 @@ function owned(
     owner: { ...OWNER, admits },
     onAssigned: () => ({
       admit,
+      get followers() {
+        return followers();
+      },
       take: (records) => {
         taken.push(...records.map(({ offset }) => offset));
       },
@@ -138,6 +142,19 @@ describe("an owned partition", () => {
     expect([partition.handOver(), taken.length]).toEqual(["more", 2_000]);
     expect([partition.handOver(), taken.length]).toEqual(["empty", 2_500]);
   });
+});
+
+test("records that wait for others do not count, while twice the bytes in flight would have room", () => {
+  budget = new ByteBudget(74 * 8, null);
+  const others = () => taken.filter((offset) => offset >= 4).length;
+  const followers = () => Math.max(0, taken.length - others() - 1);
+  const partition = owned(2, undefined, undefined, undefined, followers);
+  partition.offer(batch(0, [0, 1, 2, 3, 4, 5, 6]), null);
+  expect(partition.handOver()).toBe("more");
+  expect(partition.handOver()).toBe("more");
+  expect(partition.handOver()).toBe("more");
+  expect(partition.handOver()).toBe("full");
+  expect(taken).toEqual([0, 1, 2, 3, 4]);
 });
 
 test("a changed limit on records applies to the next ones", () => {

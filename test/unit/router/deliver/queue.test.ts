@@ -106,6 +106,7 @@ test("whatever comes and ends when: each starts once, and each key in order", ()
       const order = new KeyedOrder();
       const started: InFlight[] = [];
       const underWay: InFlight[] = [];
+      const ended = new Set<InFlight>();
       const added: InFlight[] = [];
       const start = () => {
         for (let next = order.next(); next !== undefined; next = order.next()) {
@@ -116,8 +117,10 @@ test("whatever comes and ends when: each starts once, and each key in order", ()
         }
       };
       const end = (at: number) => {
-        const [ended] = underWay.splice(at % underWay.length, 1);
-        if (ended !== undefined) order.end(ended);
+        const [first] = underWay.splice(at % underWay.length, 1);
+        if (first === undefined) return;
+        ended.add(first);
+        order.end(first);
       };
       for (const action of script) {
         if (typeof action === "number") end(action);
@@ -127,6 +130,8 @@ test("whatever comes and ends when: each starts once, and each key in order", ()
           order.add(made);
         }
         start();
+        const left = added.filter((each) => !ended.has(each) && each.key !== null);
+        expect(one.followers).toBe(left.length - new Set(left.map(({ key }) => key)).size);
       }
       while (underWay.length > 0) {
         end(0);
@@ -151,8 +156,10 @@ test("one of a unit that ends before an earlier one with its key lets nothing st
   expect(startable(order)).toEqual(["first"]);
   order.end(joined);
   expect(startable(order)).toEqual([]);
+  expect(one.followers).toBe(1);
   order.end(first);
   expect(startable(order)).toEqual(["last"]);
+  expect(one.followers).toBe(0);
 });
 
 test("one of a unit does not start when the one before it ends", () => {

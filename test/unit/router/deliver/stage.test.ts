@@ -311,6 +311,19 @@ test("deliver: every, an endpoint that rejects a later attempt: a dead letter at
   expect(made.cluster.records(topics.delays(30_000))).toEqual([]);
 });
 
+test.each(["loose", "strict"] as const)(
+  "order: %s, a user with 2,000 calls that wait does not stop the others of the partition",
+  async (order) => {
+    const { made } = await world(() => ({ status: 200, afterMs: 200 }), { order });
+    for (let count = 0; count < 2_000; count += 1) made.append({}, { key: Buffer.from("one") });
+    for (let count = 0; count < 20; count += 1) made.append({}, { key: Buffer.from(`${count}`) });
+    await made.settle(10_000);
+    // One of the first user at a time, and all of the others.
+    expect(made.http.sent.length).toBeGreaterThan(20 + 40);
+    expect(made.http.sent.length).toBeLessThanOrEqual(20 + 51);
+  },
+);
+
 test("no second has more requests than requestsPerSecond, also with several endpoints", async () => {
   const { made } = await world(() => 200, { urls: [URL_A, URL_B], requestsPerSecond: 4 });
   for (let count = 0; count < 20; count += 1) made.append({}, { key: Buffer.from(`${count}`) });
