@@ -295,7 +295,8 @@ test("a suppressed user: when the user is lifted, what still waits is delivered;
   await expect.poll(() => receiver.ids("/held"), WITHIN).toEqual(["l-1", "l-3"]);
 }, 60_000);
 test("the commands list, show and lift what they and deletion requests suppress", async () => {
-  const { command, world, write, settled, recordsIn } = await startWorld("suppress-commands");
+  const { command, world, program, write, settled, recordsIn } =
+    await startWorld("suppress-commands");
   const file = join(world.directory, "ids");
   writeFileSync(file, "f1\nf2\r\n\nü 3\n");
   expect(await command("suppressions", "add", "u1", "--file", file, "--reason", "asked")).toBe(
@@ -312,6 +313,9 @@ test("the commands list, show and lift what they and deletion requests suppress"
       .map((line) => JSON.parse(line));
   await expect.poll(listed, WITHIN).toHaveLength(6);
   await settled();
+  expect(await command("status", "--admin", await program.admin())).toMatch(
+    /^6 users suppressed, as of 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\.$/m,
+  );
   const all = await listed();
   expect(all.map(({ userId }) => userId).toSorted()).toEqual(["3", "f1", "f2", "u1", "u2", "ü 3"]);
   expect(all.find(({ userId }) => userId === "3")).toEqual({
