@@ -403,6 +403,42 @@ test("closeOnExit sends what is queued on SIGTERM, and the process ends by the s
   expect(events(batches)).toEqual([["a"]]);
 });
 
+test("closeOnExit leaves the client open for requests that the application finishes after SIGTERM", async () => {
+  const { endpoint, batches } = await listen();
+  const { argv, env } = program(
+    endpoint,
+    `closeOnExit(analytics); const timer = setInterval(() => {}, 1_000);
+     process.once("SIGTERM", () => setTimeout(() => {
+       clearInterval(timer);
+       analytics.track({ userId: "u", event: "of the last request" });
+     }, 200));
+     analytics.track({ userId: "u", event: "a" }); console.log("ready");`,
+  );
+  const child = spawn(process.execPath, argv, { env, stdio: ["ignore", "pipe", "inherit"] });
+  child.stdout.once("data", () => child.kill("SIGTERM"));
+  const code = await new Promise((resolve) => child.once("exit", resolve));
+  expect(code).toBe(0);
+  expect(events(batches)).toEqual([["a"], ["of the last request"]]);
+});
+
+test("async functions of the application that reject are lines, and end nothing", async () => {
+  const { endpoint } = await listen(ok, status(400));
+  const { argv, env } = program(
+    endpoint,
+    `const own = async () => { throw new Error("mine"); };
+     const options = { endpoint: process.env.ENDPOINT, onError: own, onSuccess: own };
+     const lines = [];
+     const client = new Analytics("k", { ...options, debug: true, log: async (line) => { lines.push(line); await own(); } });
+     for (const event of ["a", "b"]) { client.track({ userId: "u", event }); await client.flush(); }
+     await client.close();
+     console.log(lines.filter((line) => line.includes("threw: mine")).join("\\n"));`,
+  );
+  const { stdout } = await promisify(execFile)(process.execPath, argv, { env });
+  expect(stdout).toBe(
+    "switchyard analytics: onSuccess threw: mine\nswitchyard analytics: onError threw: mine\n",
+  );
+});
+
 test("closeOnExit of a dozen clients: all of them send, the process ends by the signal, and Node warns of nothing", async () => {
   const { endpoint, batches } = await listen();
   const { argv, env } = program(

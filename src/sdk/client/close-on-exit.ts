@@ -7,8 +7,8 @@
  *     code listens for it                       ends as it would without this
  *   the same, as the first process of a       close, then it exits with 128 and the signal's number:
  *     container                                 the kernel withholds signals that it does not handle
- *   gets one of the signals, and the          close; ending is left to the application
- *     application also listens for it
+ *   gets one of the signals, and the          flush, because requests that the application still finishes
+ *     application also listens for it           may make calls; ending is left to the application
  *   calls `process.exit`, crashes             nothing, because waiting is no longer possible
  */
 
@@ -28,6 +28,7 @@ export interface CloseOnExitOptions {
 }
 
 interface Hook {
+  flush(): Promise<void>;
   close(): Promise<void>;
   remove(): void;
 }
@@ -40,11 +41,12 @@ const hooked = new Map<string, Set<Hook>>();
 
 /** Returns a function that removes the hooks. */
 export function closeOnExit(
-  analytics: Pick<Analytics, "close">,
+  analytics: Pick<Analytics, "close" | "flush">,
   { timeoutMs = 10_000, signals = ["SIGTERM", "SIGINT"] }: CloseOnExitOptions = {},
 ): () => void {
   const events = ["beforeExit", ...signals];
   const hook: Hook = {
+    flush: () => analytics.flush(),
     close: () => analytics.close({ timeoutMs }),
     remove: () => {
       for (const event of events) unhook(event, hook);
@@ -72,12 +74,15 @@ function onEnd(): void {
 }
 
 function onSignal(signal: NodeJS.Signals): void {
-  const isAlone = process.listenerCount(signal) === 1;
   const hooks = [...(hooked.get(signal) ?? [])];
+  if (process.listenerCount(signal) > 1) {
+    for (const { flush } of hooks) void flush();
+    return;
+  }
   // The listener stays until all clients are closed, because a second signal must not interrupt the closing.
   void Promise.allSettled(hooks.map(({ close }) => close())).then(() => {
     for (const { remove } of hooks) remove();
-    if (isAlone) end(signal);
+    end(signal);
   });
 }
 

@@ -5,7 +5,8 @@
  *   with `onError`                            `onError` is called for each call, in order
  *   without `onError`                         a line for the first call of each reason
  *   inside `onError` itself                   a line, because calling `onError` again might never end
- *   `onError` or `onSuccess` throws           a line, and the library continues
+ *   `onError` or `onSuccess` throws, or       a line, and the library continues
+ *   returns a promise that rejects
  *
  * Lines never contain the write key. They contain a payload only if `debugPayloads` is on.
  */
@@ -31,13 +32,14 @@ export function createJournal(
   const isOn = debug || debugPayloads;
   const reported = new Set<LossReason>();
   let isReporting = false;
-  const write = (line: string) => {
-    try {
-      (log ?? print)(`switchyard analytics: ${line}`);
-    } catch {
-      // A failing `log` must not make the application's work fail.
-    }
-  };
+  // A failing `log` must not make the application's work fail.
+  const write = (line: string) =>
+    called(
+      () => (log ?? print)(`switchyard analytics: ${line}`),
+      () => undefined,
+    );
+  const threw = (name: string) => (error: unknown) =>
+    write(`${name} threw: ${isError(error) ? error.message : "no error was given"}`);
   const reportOnce = (count: number, { reason, message }: Loss) => {
     if (reported.has(reason)) return;
     reported.add(reason);
@@ -48,13 +50,9 @@ export function createJournal(
   };
   const report = (call: EncodedCall, loss: Loss, callback: (lost: LostCall) => void) => {
     isReporting = true;
-    try {
-      callback({ ...loss, call: JSON.parse(call.json) as LostCall["call"] });
-    } catch (error) {
-      write(`onError threw: ${isError(error) ? error.message : "no error was given"}`);
-    } finally {
-      isReporting = false;
-    }
+    const lost = { ...loss, call: JSON.parse(call.json) as LostCall["call"] };
+    called(() => callback(lost), threw("onError"));
+    isReporting = false;
   };
   return {
     log: (line) => {
@@ -70,11 +68,18 @@ export function createJournal(
     },
     acknowledged: (calls, attempts) => {
       if (onSuccess === null) return;
-      try {
-        onSuccess({ calls: calls.map(({ json }) => JSON.parse(json)), attempts });
-      } catch (error) {
-        write(`onSuccess threw: ${isError(error) ? error.message : "no error was given"}`);
-      }
+      const acknowledged = { calls: calls.map(({ json }) => JSON.parse(json)), attempts };
+      called(() => onSuccess(acknowledged), threw("onSuccess"));
     },
   };
+}
+
+/** Calls a function of the application, which may be `async`. @param failed called with what it throws, now or later. */
+function called(callback: () => unknown, failed: (error: unknown) => void): void {
+  try {
+    const result = callback();
+    if (result instanceof Promise) result.catch(failed);
+  } catch (error) {
+    failed(error);
+  }
 }
