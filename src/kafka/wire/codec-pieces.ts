@@ -16,11 +16,13 @@ const LZ4_MATCH_MIN_BYTES = 4;
 export function* lz4Pieces(buffer: Buffer): Generator<Buffer, void, undefined> {
   // Blocks and frames that are independent of each other never refer to bytes before their start.
   const history = new History(LZ4_WINDOW_BYTES);
-  for (const { bytes, isCompressed } of lz4Frames(buffer).flatMap(({ blocks }) => blocks)) {
-    if (isCompressed) yield* lz4Block(bytes, history);
-    else yield* copied(bytes, 0, bytes.length, history);
+  for (const { blocks } of lz4Frames(buffer)) {
+    for (const { bytes, isCompressed } of blocks) {
+      if (isCompressed) yield* lz4Block(bytes, history);
+      else yield* copied(bytes, 0, bytes.length, history);
+    }
+    yield history.take();
   }
-  yield history.take();
 }
 
 function* lz4Block(block: Buffer, history: History): Generator<Buffer, void, undefined> {
@@ -141,13 +143,16 @@ const XERIAL_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0]);
 /** The magic and two versions. */
 const XERIAL_HEADER_BYTES = 16;
 
-/** The raw blocks in xerial's framing, or null if the buffer does not have this framing. */
+/**
+ * The raw blocks in xerial's framing, or null if the buffer does not have this framing. As in Java, the framing ends
+ * where fewer bytes are left than a length has.
+ */
 export function xerialBlocks(buffer: Buffer): Buffer[] | null {
   const hasHeader = (at: number) =>
     XERIAL_MAGIC.compare(buffer, at, at + XERIAL_MAGIC.length) === 0;
   if (buffer.length < XERIAL_HEADER_BYTES || !hasHeader(0)) return null;
   const blocks: Buffer[] = [];
-  for (let at = 0; at < buffer.length; ) {
+  for (let at = 0; at + 4 <= buffer.length; ) {
     if (buffer.length - at >= XERIAL_HEADER_BYTES && hasHeader(at)) {
       at += XERIAL_HEADER_BYTES;
       continue;

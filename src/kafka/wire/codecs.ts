@@ -9,20 +9,29 @@
  *   lz4      LZ4 frames; usually one
  *   zstd     zstd frames, with or without the content's size; usually one
  *
- * A batch is read to the end of its bytes. A call of a library may stop at the end of the first frame, so LZ4 and zstd
- * frames are split first (`codec-frames.ts`); zlib reads all gzip members. Skippable frames are omitted.
+ * A call of a library may stop at the end of the first frame, so LZ4 and zstd frames are split first
+ * (`codec-frames.ts`); zlib reads all gzip members. Skippable frames are omitted.
  *
  * A batch within the size limit of a topic can inflate to a thousand times its size. Kafka does not limit this:
  * `message.max.bytes` and Java's `batch.size` count compressed bytes. So each codec has two functions. `decompress` is
  * the fast one, for nearly all batches: one call, one buffer, and null if the result would exceed a limit. `pieces`
- * handles any batch with limited memory (`inflation.ts`).
+ * handles any batch with limited memory (`inflation.ts`). Brokers and Java's consumer ignore what follows the records, such
+ * as other bytes or LZ4's checksum of the content. `decompress` may reject such a batch; `pieces` returns the records before
+ * it reaches what is invalid.
  */
 
 import { promisify } from "node:util";
-import { createGunzip, createZstdDecompress, gunzip, zstdDecompress } from "node:zlib";
+import {
+  createInflateRaw,
+  createZstdDecompress,
+  gunzip,
+  type InflateRaw,
+  type ZstdDecompress,
+  zstdDecompress,
+} from "node:zlib";
 import { decompressFrame } from "lz4-napi";
 import { uncompress } from "snappy";
-import { lz4Frames, zstdFrames } from "./codec-frames.ts";
+import { gzipHeaderBytes, lz4Frames, zstdFrames } from "./codec-frames.ts";
 import { lz4Pieces, snappyBytes, snappyPieces, xerialBlocks } from "./codec-pieces.ts";
 
 export interface Codec {
@@ -41,22 +50,36 @@ const PIECE = { chunkSize: 256 * 1024 };
 const gunzipped = promisify<Buffer, Bound, Buffer>(gunzip);
 const zstdDecompressed = promisify<Buffer, Bound, Buffer>(zstdDecompress);
 
+/** The checksum and the length after the deflated data. They are not checked, because the batch has its own checksum. */
+const GZIP_TRAILER_BYTES = 8;
+
+async function* gzipPieces(buffer: Buffer) {
+  for (let at = 0; at < buffer.length; at += GZIP_TRAILER_BYTES) {
+    at += gzipHeaderBytes(buffer.subarray(at));
+    const stream = createInflateRaw(PIECE);
+    yield* inflatedBy(stream, buffer.subarray(at));
+    at += stream.bytesWritten;
+  }
+}
+
+async function* zstdPieces(buffer: Buffer) {
+  for (const frame of zstdFrames(buffer)) yield* inflatedBy(createZstdDecompress(PIECE), frame);
+}
+
+async function* inflatedBy(stream: InflateRaw | ZstdDecompress, buffer: Buffer) {
+  stream.end(buffer);
+  try {
+    yield* stream as AsyncIterable<Buffer>;
+  } finally {
+    stream.destroy();
+  }
+}
+
 function zlibCodec(
   inflate: (buffer: Buffer, bound: Bound) => Promise<Buffer>,
-  create: typeof createGunzip | typeof createZstdDecompress,
-  framesOf: (buffer: Buffer) => readonly Buffer[],
+  pieces: Codec["pieces"],
+  framesOf: (buffer: Buffer) => Iterable<Buffer>,
 ): Codec {
-  async function* pieces(buffer: Buffer) {
-    for (const frame of framesOf(buffer)) {
-      const stream = create(PIECE);
-      stream.end(frame);
-      try {
-        yield* stream as AsyncIterable<Buffer>;
-      } finally {
-        stream.destroy();
-      }
-    }
-  }
   return {
     decompress: async (buffer, maxBytes) => {
       const [first, ...more] = framesOf(buffer);
@@ -109,10 +132,10 @@ async function collected(
 
 /** Codecs by Kafka's codes for the compressions. */
 export const CODECS: Readonly<Record<number, Codec>> = {
-  1: zlibCodec(gunzipped, createGunzip, (buffer) => [buffer]),
+  1: zlibCodec(gunzipped, gzipPieces, (buffer) => [buffer]),
   2: snappyCodec,
   3: lz4Codec,
-  4: zlibCodec(zstdDecompressed, createZstdDecompress, zstdFrames),
+  4: zlibCodec(zstdDecompressed, zstdPieces, zstdFrames),
 };
 
 /** Null for an unknown compression. */

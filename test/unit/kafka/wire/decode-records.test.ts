@@ -7,6 +7,7 @@ import {
   endOfBatches,
   INFLATED_FETCH_MAX_BYTES,
 } from "../../../../src/kafka/wire/decode-records.ts";
+import { foreignBatches } from "../../../support/build/foreign-batches.ts";
 import {
   ALL_WANTED,
   altered,
@@ -111,6 +112,16 @@ test.each([
   expect(read.map(({ value }) => `${value}`)).toEqual(["a", "b", "c"]);
   expect(endOfBatches(read)).toBe(11 + last);
 });
+
+test.each([...(await foreignBatches(Buffer.from("x")))])(
+  "a batch that brokers accept is read: %s",
+  async (_what, batch) => {
+    expect(await decode(Buffer.concat([batch, batch]))).toMatchObject([
+      { offset: 0, value: Buffer.from("x"), headers: [] },
+      { offset: 0, value: Buffer.from("x"), headers: [] },
+    ]);
+  },
+);
 
 test("one batch of 200,000 tiny records is read, and many batches", async () => {
   const tiny = Array.from({ length: 200_000 }, () => ({ key: null, value: null, headers: [] }));
