@@ -206,7 +206,7 @@ class Inflation {
     const start = this.#at;
     const bytes = this.#varint();
     this.#pass(this.#at - start);
-    if (bytes < -1 || bytes > this.#fieldsLeft) throw new RangeError(`a field of ${bytes} bytes`);
+    if (bytes > this.#fieldsLeft) throw new RangeError(`a field of ${bytes} bytes`);
     return bytes;
   }
 

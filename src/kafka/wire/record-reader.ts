@@ -116,12 +116,12 @@ export class RecordReader {
     return start === null ? null : this.#buffer.subarray(start, this.#at);
   }
 
-  /** Skips a field. Returns the position of its bytes, or null for Kafka's null. */
+  /** Skips a field. Returns the position of its bytes, or null for Kafka's null, which is any negative length. */
   #skip(end: number): number | null {
     const length = this.#varint();
-    if (length === -1) return null;
+    if (length < 0) return null;
     const start = this.#at;
-    if (length < 0 || start + length > end) throw new RangeError(`a field of ${length} bytes`);
+    if (start + length > end) throw new RangeError(`a field of ${length} bytes`);
     this.#at = start + length;
     return start;
   }

@@ -4,6 +4,7 @@ import { crc32, gzipSync } from "node:zlib";
 import { compressFrameSync } from "lz4-napi";
 import { compressSync } from "snappy";
 
+import { varint } from "../../../src/kafka/wire/kept-records.ts";
 import { RECORDS_AT, withRecords } from "./compressed-batch.ts";
 import { altered, encodeBatch, withDeltas } from "./record-batches.ts";
 
@@ -22,6 +23,8 @@ export async function foreignBatches(value: Buffer): Promise<ReadonlyMap<string,
   return new Map([
     ["an offset delta of 1,000,000", withDeltas(plain, [1_000_000])],
     ["an offset delta of -7", withDeltas(plain, [-7])],
+    ["a key of -2 bytes", of(0, withLengths(value, -2, -1))],
+    ["a header value of -5 bytes", of(0, withLengths(value, -1, -5))],
     ["other bytes after gzip", of(1, gzip, OTHER_BYTES)],
     ["other bytes after gzip with a header of all fields", of(1, allFields(gzip), OTHER_BYTES)],
     ["other bytes after xerial's snappy", of(2, xerial(records), Buffer.alloc(2))],
@@ -30,6 +33,14 @@ export async function foreignBatches(value: Buffer): Promise<ReadonlyMap<string,
     ["another checksum of LZ4's content", of(3, lz4.subarray(0, -4), Buffer.alloc(4))],
     ["an LZ4 content size of 99", of(3, lz4WithSize99(records))],
   ]);
+}
+
+/** A record without bytes for its key and for the value of its only header, and with these lengths instead. */
+export function withLengths(value: Buffer, key: number, headerValue: number): Buffer {
+  const [zero, one] = [Buffer.alloc(1), varint(1)];
+  const fields = [zero, zero, zero, varint(key), varint(value.length), value];
+  const content = Buffer.concat([...fields, one, one, Buffer.from("h"), varint(headerValue)]);
+  return Buffer.concat([varint(content.length), content]);
 }
 
 /** Adds an extra field, a file name, a comment and a checksum of the header. */

@@ -117,8 +117,8 @@ test.each([...(await foreignBatches(Buffer.from("x")))])(
   "a batch that brokers accept is read: %s",
   async (_what, batch) => {
     expect(await decode(Buffer.concat([batch, batch]))).toMatchObject([
-      { offset: 0, value: Buffer.from("x"), headers: [] },
-      { offset: 0, value: Buffer.from("x"), headers: [] },
+      { offset: 0, key: null, value: Buffer.from("x") },
+      { offset: 0, key: null, value: Buffer.from("x") },
     ]);
   },
 );

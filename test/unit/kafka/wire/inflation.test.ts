@@ -1,11 +1,13 @@
 // Batches that decompress to more than is kept in memory: the table of src/kafka/wire/inflation.ts, and memory use.
 
+import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 
 import { decodeBatch } from "../../../../src/kafka/wire/decode-batch.ts";
 import type { FetchedRecord } from "../../../../src/kafka/wire/fetched-record.ts";
 import { PART_MAX_BYTES } from "../../../../src/kafka/wire/inflation.ts";
-import { compressed } from "../../../support/build/compressed-batch.ts";
+import { compressed, withRecords } from "../../../support/build/compressed-batch.ts";
+import { withLengths } from "../../../support/build/foreign-batches.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
 
 const LIMIT = 100_000;
@@ -45,6 +47,14 @@ test.each(CODECS)("%s: a record above the limit comes without its value", async 
   expect(messages[1]?.omitted?.bytes).toBeGreaterThan(large.value.length);
   expect(messages[1]).toMatchObject({ key: large.key, value: null, headers: large.headers });
   expect([messages[0], messages[2]].map((record) => `${record?.value}`)).toEqual(["a", "b"]);
+});
+
+test("any negative length is Kafka's null, as it is for brokers", async () => {
+  const records = gzipSync(withLengths(large.value, -2, -5));
+  const { messages } = await read(withRecords(await encodeBatch([small("a")]), records, 1));
+  expect(messages).toMatchObject([{ key: null, value: null, headers: [["h", null]] }]);
+  const valueBytes = large.value.length;
+  expect(messages[0]?.omitted?.cut).toEqual({ keyBytes: null, valueBytes, headers: null });
 });
 
 const value = Buffer.from('{"type":"track"}');
