@@ -100,7 +100,7 @@ class History {
     const piece = Buffer.from(this.#bytes.subarray(this.#given, this.#end));
     this.#given = this.#end;
     const from = Math.max(0, this.#end - this.#keepBytes);
-    this.#bytes.copyWithin(0, from, this.#end);
+    if (from > 0) this.#bytes.copyWithin(0, from, this.#end);
     this.#end -= from;
     this.#given = this.#end;
     return piece;
@@ -136,8 +136,11 @@ class History {
   }
 }
 
-/** The format allows larger distances, but all writers of Snappy compress 64 KiB at a time. */
-const SNAPPY_DISTANCE_MAX = 1024 * 1024;
+/**
+ * The most bytes of a block that are kept. Writers of Snappy compress 64 KiB at a time, but any distance within a block is
+ * valid. Snappy compresses to a 21st at most, so this is enough for any batch up to 1.5 MiB.
+ */
+const SNAPPY_DISTANCE_MAX = 32 * 1024 * 1024;
 
 const XERIAL_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0]);
 /** The magic and two versions. */
@@ -183,7 +186,7 @@ export function snappyBytes(block: Buffer): number {
  */
 export function* snappyPieces(buffer: Buffer): Generator<Buffer, void, undefined> {
   for (const block of xerialBlocks(buffer) ?? [buffer]) {
-    const history = new History(SNAPPY_DISTANCE_MAX);
+    const history = new History(Math.min(snappyBytes(block), SNAPPY_DISTANCE_MAX));
     yield* snappyBlock(block, history);
     yield history.take();
   }

@@ -3,6 +3,7 @@ import { compressFrameSync } from "lz4-napi";
 import { compressSync } from "snappy";
 import { expect, test } from "vitest";
 import { type Codec, codecOf } from "../../../../src/kafka/wire/codecs.ts";
+import { varint } from "../../../../src/kafka/wire/kept-records.ts";
 import { COMPRESSIONS } from "../../../support/build/compressed-batch.ts";
 
 function codec(type: number): Codec {
@@ -71,6 +72,20 @@ test("snappy in xerial blocks is inflated in pieces, too", async () => {
   expect(await codec(2).decompress(compressed, BOUND)).toBeNull();
   const whole = Buffer.concat([BLANKS, Buffer.from("end")]);
   expect(whole.equals(await inflated(2, compressed))).toBe(true);
+});
+
+test("snappy may repeat bytes from any distance within its block", async () => {
+  const literal = Buffer.concat([Buffer.from("start"), Buffer.alloc(3 * BOUND, "-")]);
+  // `varint` doubles a positive number.
+  const length = varint((literal.length + 5) / 2);
+  const literalTag = Buffer.alloc(5, 0xfc);
+  literalTag.writeUInt32LE(literal.length - 1, 1);
+  const copyTag = Buffer.alloc(5, (4 << 2) | 3);
+  copyTag.writeUInt32LE(literal.length, 1);
+  const block = Buffer.concat([length, literalTag, literal, copyTag]);
+  const whole = Buffer.concat([literal, Buffer.from("start")]);
+  expect((await codec(2).decompress(block, 4 * BOUND))?.equals(whole)).toBe(true);
+  expect(whole.equals(await inflated(2, block))).toBe(true);
 });
 
 async function inflated(type: number, compressed: Buffer): Promise<Buffer> {
