@@ -1,7 +1,8 @@
 /**
- * Reads the fields of responses. In addition to its base class, throws a RangeError if a length claims more bytes than the
- * response has left, or a negative number of them. Without this, a few wrong bytes would move the position back, and a list
- * with a wrong count would be read forever. With this, each entry of a list needs at least one byte.
+ * Reads the fields of responses, and what other members of a group write. In addition to its base class, throws a
+ * RangeError if a length claims more bytes than are left, or a negative number of them. Without this, a few wrong bytes
+ * would move the position back, and a list with a wrong count would be read forever. With this, each entry of a list needs
+ * at least one byte.
  */
 
 import { Reader } from "@platformatic/kafka";

@@ -20,7 +20,8 @@
  *   with the consumer protocol
  */
 
-import { Reader, Writer } from "@platformatic/kafka";
+import { Writer } from "@platformatic/kafka";
+import { BoundedReader } from "../broker/bounded-reader.ts";
 import type { Assignment } from "../membership.ts";
 
 export const PROTOCOL = "RoundRobinAssigner";
@@ -43,7 +44,7 @@ export function clientIdOf(memberId: string): string {
 /** The topics that a member reads; none if its subscription cannot be read. */
 export function readSubscription(metadata: Buffer): readonly string[] {
   try {
-    const reader = Reader.from(metadata).skip(VERSION_BYTES);
+    const reader = BoundedReader.of(metadata).skip(VERSION_BYTES);
     return reader.readArray((each) => each.readString(IS_COMPACT), IS_COMPACT, HAS_TAGS);
   } catch {
     return [];
@@ -115,7 +116,7 @@ export function shareOut(
 /** @param topics the topics that this member reads. Any other topic that another leader assigns is omitted. */
 export function readAssignment(bytes: Buffer, topics: readonly string[]): Assignment {
   if (bytes.length === 0) return {};
-  const assigned = Reader.from(bytes)
+  const assigned = BoundedReader.of(bytes)
     .skip(VERSION_BYTES)
     .readArray(
       (reader) => {

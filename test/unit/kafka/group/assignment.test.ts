@@ -102,3 +102,12 @@ test("topics that this member does not read are omitted, and an empty assignment
   expect(readAssignment(bytes, [TOPIC])).toEqual({ [TOPIC]: [1] });
   expect(readAssignment(Buffer.alloc(0), [TOPIC])).toEqual({});
 });
+
+// With a negative length, a list of any count would be read from the same few bytes.
+test("what a foreign member writes never claims more than its bytes", () => {
+  const count = "000003e8";
+  expect(readSubscription(Buffer.from(`0000${count}fffe`, "hex"))).toEqual([]);
+  // A topic without a name and without partitions, and one whose negative length leads back to itself.
+  const assignment = Buffer.from(`0000${count}000000000000fffa`, "hex");
+  expect(() => readAssignment(assignment, [TOPIC])).toThrow(RangeError);
+});
