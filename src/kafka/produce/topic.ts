@@ -157,6 +157,7 @@ export class ProduceTopic {
   /**
    * Applies partitions and leaders, and returns the buffers that have records and a leader. If a partition is gone
    * because the topic was recreated, its records get another partition. Records that name the partition wait for it.
+   * Batches that were too large may be larger again, because the topic's limit may have been raised.
    *
    * @param dropId called before a batch that may have been written is dropped.
    */
@@ -165,6 +166,8 @@ export class ProduceTopic {
     nowMs: number,
     dropId: (buffer: PartitionBuffer) => void,
   ): PartitionBuffer[] {
+    const batchMaxBytes = 2 * this.#batchMaxBytes;
+    this.#batchMaxBytes = Math.min(batchMaxBytes, BATCH_MAX_BYTES, this.recordMaxBytes);
     // The partitions have rejected records because the topic did not exist.
     if (this.block.sinceMs !== null)
       for (const buffer of this.buffers) buffer.block.recordSuccess();

@@ -1,10 +1,11 @@
 // How often a producer looks up leaders for partitions that have none.
 
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ended, inEachTest, stepTimers, until } from "../../../support/clock/stepped-timers.ts";
 import { NumberingCluster } from "../../../support/kafka-client/numbering-cluster.ts";
 
 const NOT_LEADER = 6;
+const MESSAGE_TOO_LARGE = 10;
 /** Steps of 10 ms each. */
 const STEPS = 500;
 /** Lookups are 50 ms to 2 s apart, and there is one more for what failed before. */
@@ -61,6 +62,27 @@ test("what nobody led when it was asked for is asked for again once there are re
   cluster.leaders[1] = 2;
   await ended(cluster.send(1, "b0"));
   expect(cluster.written).toEqual([["a0"], ["b0"]]);
+});
+
+test("after batches were too large, each refresh of the metadata lets them grow again", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+  const cluster = new NumberingCluster();
+  const batches = async () => {
+    const before = cluster.sent.length;
+    await ended(cluster.send(0, ...Array.from({ length: 64 }, (_, at) => `${at}`.padEnd(100))));
+    return cluster.sent.length - before;
+  };
+  expect(await batches()).toBe(1);
+  const tooLarge = { isIgnored: true, errorCode: MESSAGE_TOO_LARGE };
+  cluster.finalStates.set(1, [tooLarge, tooLarge, tooLarge]);
+  await batches();
+  const small = await batches();
+  expect(small).toBeGreaterThan(4);
+  for (let refreshes = 0; refreshes < 10; refreshes += 1) {
+    vi.setSystemTime(Date.now() + 20_000);
+    expect(await batches()).toBeLessThanOrEqual(small);
+  }
+  expect(await batches()).toBe(1);
 });
 
 test.each([
