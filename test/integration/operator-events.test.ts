@@ -99,6 +99,25 @@ test.concurrent("the operator's webhook gets events, signed; a restart posts wha
   }
 });
 
+test.concurrent("the operator's webhook that does not respond delays neither the end of readiness nor the stop of the stages", async (context) => {
+  const { expect, onTestFinished } = context;
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const { url, taken } = await useReceiver(() => released.then(() => 200), onTestFinished);
+  const { world } = await startWorld(context, { webhook: { url } });
+  const program = await world.ready("deliver");
+  const readyz = `http://${await program.admin()}/readyz`;
+  await world.inProcess(["pause", "crm"]);
+  await expect.poll(() => taken.length).toBe(1);
+  expect((await fetch(readyz)).status).toBe(200);
+
+  const ended = program.stop();
+  await program.logged("stage.stopped");
+  expect((await fetch(readyz)).status).toBe(503);
+  expect(taken).toMatchObject([{ status: 0 }]);
+  release();
+  expect(await ended).toBe(0);
+});
+
 test.concurrent("the operator's webhook trusts a private CA that replaces the current one, without a restart", async (context) => {
   const { expect, onTestFinished } = context;
   const folder = mkdtempSync(join(tmpdir(), "switchyard-operator-ca-"));

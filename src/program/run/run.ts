@@ -148,8 +148,7 @@ async function runStages(
       parts.add(stage, cluster);
     }
   }
-  await using events = configuredEvents(itself, { ...deps, cluster, reloads, stages: running });
-  health.add({ name: "operator-events", healthProblems: events.healthProblems });
+  parts.addEvents(configuredEvents(itself, { ...deps, cluster, reloads, stages: running }));
 
   const applying = { ...deps, admin: kafka.admin, stages: running };
   reloads.begin({

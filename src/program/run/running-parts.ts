@@ -1,6 +1,6 @@
 /**
  * The parts of the program that run until it stops: the stages, and what they share. They stop in this order, within
- * 30 s: reloads, all stages concurrently, the ledger, the producer, Kafka, tracing.
+ * 30 s: reloads, operator events and all stages concurrently, the ledger, the producer, Kafka, tracing.
  */
 
 import { setTimeout as timer } from "node:timers/promises";
@@ -10,6 +10,7 @@ import type { ClusterView, Kafka, WatchedProducer } from "../../kafka/port.ts";
 import type { ProcessLedger } from "../../router/ledger/process-ledger.ts";
 import type { RunningStage } from "../../router/stage/running-stage.ts";
 import { clusterHealthProblems } from "../../router/stage/watch-cluster.ts";
+import type { RunningEvents } from "./configured-events.ts";
 import type { Health } from "./health.ts";
 
 const JOIN_LIMIT_MS = 30_000;
@@ -34,6 +35,7 @@ export class RunningParts implements AsyncDisposable {
   readonly #shared: SharedParts;
   readonly #health: Health;
   readonly #log: Log;
+  #events: RunningEvents | null = null;
 
   /** @param stages an empty list, which others may read while stages are added. */
   constructor(stages: RunningStage[], shared: SharedParts, health: Health, log: Log) {
@@ -49,6 +51,12 @@ export class RunningParts implements AsyncDisposable {
     const healthProblems = () => [...clusterHealthProblems(cluster.brokers()), ...own()];
     this.#health.add({ name, healthProblems });
     this.#log.info({ stage: name }, "stage.started");
+  }
+
+  /** Operator events describe the stages, so they are added after them. */
+  addEvents(events: RunningEvents): void {
+    this.#events = events;
+    this.#health.add({ name: "operator-events", healthProblems: events.healthProblems });
   }
 
   /** Resolves when every consumer has joined its group. The program is ready 30 s later even if some have not. */
@@ -80,13 +88,17 @@ export class RunningParts implements AsyncDisposable {
     await flushLog();
   }
 
-  /** Concurrently, because the ingest stage continues to respond for a while. */
+  /**
+   * Concurrently, because the ingest stage continues to respond for a while, and a request to the operator webhook may
+   * take as long as its time limit.
+   */
   async #stopStages(): Promise<void> {
     const stops = this.stages.map(async (stage) => {
       await stage[Symbol.asyncDispose]();
       this.#log.info({ stage: stage.name }, "stage.stopped");
     });
-    const failed = (await Promise.allSettled(stops)).find(({ status }) => status === "rejected");
+    const ended = await Promise.allSettled([this.#events?.[Symbol.asyncDispose](), ...stops]);
+    const failed = ended.find(({ status }) => status === "rejected");
     if (failed?.status === "rejected") throw failed.reason;
   }
 }
