@@ -8,6 +8,7 @@ import type { Producer } from "../../src/kafka/port.ts";
 import { startIngest } from "../../src/router/ingest/stage.ts";
 import { hostileBodies } from "../attacks/ingest.ts";
 import { aSource } from "../support/build/calls.ts";
+import { suppressing } from "../support/build/suppressions.ts";
 import { parsedLog } from "../support/log/parsed-log.ts";
 import { INGEST_LIMITS } from "../support/worlds/ingest-limits.ts";
 
@@ -22,8 +23,9 @@ async function ingest() {
     sleep: (ms: number) => new Promise<void>((end) => waits.push({ ms, end })),
   };
   const producer: Producer = { send: async () => [], close: () => Promise.resolve() };
+  const base = { log: parsedLog().log, metrics: createMetrics() };
   const stage = await startIngest(
-    { producer, clock, log: parsedLog().log, metrics: createMetrics() },
+    { ...base, suppressions: suppressing("gone"), producer, clock },
     {
       host: "127.0.0.1",
       port: 0,
@@ -70,6 +72,7 @@ test.each([
 test.each([
   ["a call", '{"batch":[{"type":"track","userId":"u","event":"e"}]}', {}, 200],
   ["a call beside others", '{"batch":[{},{"type":"track","userId":"u","event":"e"}]}', {}, 200],
+  ["a suppressed user's call", '{"batch":[{"type":"track","userId":"gone","event":"e"}]}', {}, 200],
   ["a wrong key in the header", "{", { authorization: `Basic ${btoa("no:")}` }, 401],
 ] as const)("the response comes at once: %s", async (_, body, headers, status) => {
   await using world = await ingest();

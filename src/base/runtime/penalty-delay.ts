@@ -4,7 +4,8 @@
  * the response to a wrong token in the same way, so that tokens cannot be guessed quickly.
  *
  *   the body                                     the response is sent
- *   has calls that were passed to Kafka          immediately
+ *   has calls that were passed to Kafka, or that  immediately
+ *     are not written because of a suppression
  *   is not read, as with a wrong Basic key       immediately
  *   is read, and none of its calls is accepted   after a quarter of a second, and after up to 2 s while
  *                                                other responses to the same address are delayed

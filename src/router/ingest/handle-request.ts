@@ -84,15 +84,14 @@ export async function take(
   const sources = intake.sources();
   const trace = intake.traced && traceRequest(intake.traced, request, startedAtMs);
   const begun = { intake, sources, request, asked, type, hold, startedAtMs, trace };
-  const work: IntakeRequest = { ...begun, isRead: false, isHandedOver: false };
+  const work: IntakeRequest = { ...begun, isPenalized: false, isHandedOver: false };
   const answer = await answerOf(work).catch((error: unknown) => intake.report.logFailure(error));
   if (!work.isHandedOver) hold.release();
   const endedAtMs = intake.clock.nowMs();
   intake.report.countAnswer(answer, endedAtMs - startedAtMs);
   trace?.end(answer, endedAtMs);
-  const isPenalized = work.isRead && !work.isHandedOver;
   const { socket } = request;
-  if (answer !== null && isPenalized)
+  if (answer !== null && work.isPenalized)
     await intake.penaltyDelay.wait(socket, socket.remoteAddress ?? "");
   return answer;
 }
@@ -140,8 +139,8 @@ interface IntakeRequest {
   readonly type: CallType | null;
   readonly hold: Hold;
   readonly startedAtMs: number;
-  /** If `true`, the body has been read. */
-  isRead: boolean;
+  /** If `true`, the response is delayed: the body has been read, and none of its calls has been accepted. */
+  isPenalized: boolean;
   readonly trace: RequestTrace | null;
   /** If `true`, the held memory is released when the records are acknowledged. */
   isHandedOver: boolean;
@@ -152,6 +151,8 @@ async function answerOf(work: IntakeRequest): Promise<Answer | null> {
   const asked = await readRequest(work);
   if (asked === null || "kind" in asked) return asked;
   const { source, read } = asked;
+  // Calls of suppressed users count as well, because the response must not show that a user is suppressed.
+  work.isPenalized = read.records.length + read.suppressed === 0;
   const written = await handOver(work, read);
   if (written === null) return refusal("kafka-unavailable");
   work.intake.report.countCalls(source.id, {
@@ -196,7 +197,7 @@ async function readOutline(
   hold: Hold,
 ): Promise<{ readonly bytes: Buffer; readonly outline: Outline } | Answer | null> {
   const { intake, request, asked, type } = work;
-  work.isRead = true;
+  work.isPenalized = true;
   const { slowBodies, inTurn } = intake;
   const isBatch = type === null;
   const reading = { maxBytes: BODY_MAX_BYTES, isBatch, hold, slowBodies, inTurn };
