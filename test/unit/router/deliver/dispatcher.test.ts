@@ -54,6 +54,22 @@ test("a batch is sent although its time ends between two readings of the clock",
   expect(world.sent).toHaveLength(1);
 });
 
+test("a retry that waits for the probes of two endpoints goes to the one that accepts first", () => {
+  const urls = ["http://a.test/", "http://b.test/"];
+  const world = new DispatchWorld(webhookDestination({ urls }), 2);
+  world.fetched(range(0, 19));
+  respondToAll(world, FAILED);
+  world.advance(1_000).fetched(range(19, 1));
+  respondToAll(world, FAILED);
+  world.advance(1_000).fetched(range(100, 1), "retry").fetched(range(101, 1), "retry");
+  expect(world.open.map(({ url }) => url)).toEqual(urls);
+  const [first, second] = world.open.splice(0);
+  second?.done(ACCEPTED);
+  world.advance(500);
+  expect(world.open).toMatchObject([{ url: "http://b.test/", calls: ["101"] }]);
+  first?.done(FAILED);
+});
+
 test("a larger share of the rate applies to the next request", () => {
   const world = new DispatchWorld(webhookDestination({ requestsPerSecond: 1 }), 51);
   world.fetched(range(0, 2));
