@@ -25,9 +25,11 @@ import {
   startOf,
 } from "../../domain/scan-json.ts";
 import { endOfScalar } from "../../domain/scan-scalar.ts";
+import { Pieces } from "./pieces.ts";
 
 const QUOTE = '"';
 const COMMA = Buffer.from(",");
+const OPEN = Buffer.from("{");
 
 export class JsonValue {
   readonly #bytes: Buffer;
@@ -39,6 +41,8 @@ export class JsonValue {
   readonly #origin: JsonValue;
   /** The members or entries in the bytes; null until they are needed, and always null in a copy. */
   #parsed: Opened | null = null;
+  /** The same object without repeated names; null until it is needed, and always null in a copy. */
+  #unique: JsonValue | null = null;
   /**
    * Members in the bytes that were changed, or that were read and may have been changed since. A deleted member is
    * null.
@@ -231,33 +235,71 @@ export class JsonValue {
   }
 
   /**
-   * An unchanged member is written together with the comma before it, so that adjacent unchanged members become one
-   * range of bytes.
+   * Everything between two changed members is written as one range of bytes, so that a change costs as much as it
+   * changes, however many members the object has: each destination may have its own changes.
    */
   #writeMembers(pieces: Pieces): void {
-    const bytes = this.#bytes;
     const { members, repeats } = this.#open();
-    let isFirst = true;
-    for (const [name, member] of members ?? []) {
-      const edited = this.#edited?.get(name);
-      if (edited === null) continue;
-      const value = edited ?? member;
-      const at = repeats === null ? member.#nameStart : -1;
-      if (!isFirst) {
-        const isAfterComma = at > 0 && bytes[at - 1] === COMMA[0];
-        pieces.add(isAfterComma ? bytes : COMMA, isAfterComma ? at - 1 : 0, isAfterComma ? at : 1);
-      }
-      isFirst = false;
-      if (at < 0) pieces.addName(name);
-      else pieces.add(bytes, at, member.#start);
-      value.#write(pieces);
+    if (repeats !== null) {
+      this.#withoutRepeats().#writeMembers(pieces);
+      return;
     }
+    const bytes = this.#bytes;
+    // Until a member is written, `from` is the start of a name; from then on, it is the end of a value.
+    let from = skipSpace(bytes, this.#start + 1);
+    let isFirst = true;
+    for (const [member, value] of this.#changes(members)) {
+      if (member.#nameStart > from) isFirst = false;
+      if (value !== null) {
+        pieces.add(bytes, from, member.#start);
+        value.#write(pieces);
+        isFirst = false;
+        from = member.#end;
+      } else if (isFirst) {
+        from = skipSpace(bytes, member.#end);
+        if (bytes[from] === COMMA[0]) from = skipSpace(bytes, from + 1);
+      } else {
+        pieces.add(bytes, from, bytes.lastIndexOf(COMMA, member.#nameStart));
+        from = member.#end;
+      }
+    }
+    pieces.add(bytes, from, this.#end - 1);
+    if (from < this.#end - 1) isFirst = false;
     for (const [name, value] of this.#added ?? []) {
       if (!isFirst) pieces.add(COMMA, 0, 1);
       isFirst = false;
       pieces.addName(name);
       value.#write(pieces);
     }
+  }
+
+  /** The members in the bytes that were replaced or deleted, in the order of the bytes. A deleted member's value is null. */
+  #changes(members: Opened["members"]): (readonly [JsonValue, JsonValue | null])[] {
+    const changes: (readonly [JsonValue, JsonValue | null])[] = [];
+    for (const [name, value] of this.#edited ?? []) {
+      const member = members?.get(name);
+      if (member !== undefined) changes.push([member, value]);
+    }
+    return changes.sort(([one], [other]) => one.#nameStart - other.#nameStart);
+  }
+
+  /** The same object with the same changes, in bytes that have each name once. All copies share these bytes. */
+  #withoutRepeats(): JsonValue {
+    const origin = this.#origin;
+    if (origin.#unique === null) {
+      const pieces = new Pieces();
+      for (const [name, member] of origin.#open().members ?? []) {
+        pieces.add(pieces.isEmpty ? OPEN : COMMA, 0, 1);
+        pieces.addName(name);
+        pieces.add(origin.#bytes, member.#start, member.#end);
+      }
+      pieces.add(origin.#bytes, origin.#end - 1, origin.#end);
+      origin.#unique = JsonValue.read(pieces.joined());
+    }
+    const same = origin.#unique.#copied();
+    same.#edited = this.#edited;
+    same.#added = this.#added;
+    return same;
   }
 
   /** The value's JSON without spaces and without unnecessary escapes. Numbers keep their digits. */
@@ -296,40 +338,6 @@ export class JsonValue {
       return { value: new JsonValue(bytes, at, end, nameStart), end };
     });
     return origin.#parsed;
-  }
-}
-
-/** Collects ranges of bytes, which are joined at the end. Adjacent ranges from the same buffer become one range. */
-class Pieces {
-  readonly #sources: Buffer[] = [];
-  readonly #starts: number[] = [];
-  readonly #ends: number[] = [];
-  #length = 0;
-
-  add(source: Buffer, start: number, end: number): void {
-    const last = this.#sources.length - 1;
-    this.#length += end - start;
-    if (last >= 0 && this.#sources[last] === source && this.#ends[last] === start) {
-      this.#ends[last] = end;
-      return;
-    }
-    this.#sources.push(source);
-    this.#starts.push(start);
-    this.#ends.push(end);
-  }
-
-  addName(name: string): void {
-    const bytes = Buffer.from(`${JSON.stringify(name)}:`);
-    this.add(bytes, 0, bytes.length);
-  }
-
-  joined(): Buffer {
-    const target = Buffer.allocUnsafe(this.#length);
-    let at = 0;
-    for (let index = 0; index < this.#sources.length; index += 1) {
-      at += this.#sources[index]?.copy(target, at, this.#starts[index], this.#ends[index]) ?? 0;
-    }
-    return target;
   }
 }
 
