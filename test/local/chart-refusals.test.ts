@@ -77,6 +77,11 @@ stages={"separate":true,"audience":{"keda":{"enabled":true,"serverAddress":"http
 {"httpRoute":{"enabled":true}} | httpRoute.parentRefs is required
 {"stages":{"ingest":{"enabled":false}},"ingress":{"enabled":true,"hosts":[{"host":"a"}]}} | ingress is enabled, but stages.ingest is not
 {"networkPolicy":{"enabled":true},"config":{"destinations":[{"id":"crm","type":"webhook","endpoints":[{"url":"https://a.example.com:8443/"}]}]}} | the destination crm posts to port 8443
+{"networkPolicy":{"enabled":true},"config":{"destinations":[{"id":"crm","type":"webhook","endpoints":[{"url":"https://a.example.com/"}],"auth":{"type":"oauth2","tokenUrl":"https://id.example.com:8443/token","clientId":"c","clientSecret":"s"}}]}} | the destination crm posts to port 8443: add it to networkPolicy.destinations.ports
+{"networkPolicy":{"enabled":true,"destinations":{"ports":[8443]}},"config":{"destinations":[{"id":"crm","type":"webhook","endpoints":[{"url":"https://a.example.com/"}]}]}} | the destination crm posts to port 443
+{"networkPolicy":{"enabled":true},"config":{"destinations":[{"id":"crm","type":"webhook","endpoints":[{"url":"https://a.example.com/"}],"proxy":"http://p.example.com:3128"}]}} | the destination crm uses a proxy with port 3128: add a rule for it to networkPolicy.extraEgress
+{"networkPolicy":{"enabled":true},"config":{"destinations":[{"id":"crm","type":"webhook","endpoints":[{"url":"https://a.example.com/"}]}],"delivery":{"proxy":"http://p.example.com:3128"}}} | the destination crm uses a proxy with port 3128
+{"networkPolicy":{"enabled":true},"config":{"destinations":[{"id":"crm","type":"webhook","endpoints":[{"url":"https://a.example.com/"}],"auth":{"type":"oauth2","tokenUrl":"https://id.example.com:8443/token","clientId":"c","clientSecret":"s"},"proxy":"none"}],"delivery":{"proxy":"http://p.example.com:3128"}}} | the destination crm posts to port 8443
 `),
 ];
 
@@ -122,6 +127,10 @@ test.each([
   [
     "more replicas than partitions, of ingest alone",
     '{"stages":{"separate":true,"ingest":{"replicaCount":20}}}',
+  ],
+  [
+    "a token endpoint behind a proxy, with a rule for the proxy",
+    '{"networkPolicy":{"enabled":true,"extraEgress":[{"ports":[{"port":3128}]}]},"config":{"kafka":{"brokers":["k:9092"]},"destinations":[{"id":"crm","type":"webhook","endpoints":[{"url":"https://a.example.com/"}],"auth":{"type":"oauth2","tokenUrl":"https://id.example.com:8443/token","clientId":"c","clientSecret":"s"}}],"delivery":{"proxy":"http://p.example.com:3128"}}}',
   ],
   ["more replicas, with more partitions", '{"replicaCount":20,"partitions":20}'],
 ])("%s is not refused", async (_what, values) => {

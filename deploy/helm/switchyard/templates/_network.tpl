@@ -15,7 +15,7 @@
 {{- dict "kafka" $kafka "registry" $registry | toYaml -}}
 {{- end -}}
 
-{{/* Ports of the operator's own services, as YAML: the operator's webhook, token endpoints, the collector of traces. */}}
+{{/* Ports of the operator's own services, as YAML: the operator's webhook, the token endpoints of Kafka and of the registry, the collector of traces. */}}
 {{- define "switchyard.servicePorts" -}}
 {{- if .Values.networkPolicy.services.ports -}}
 {{- .Values.networkPolicy.services.ports | toYaml -}}
@@ -37,7 +37,7 @@
 {{- $ports := list -}}
 {{- range $text := .texts -}}
 {{- range splitList "," $text -}}
-{{- $bare := regexReplaceAll `^https?://([^/]*).*$` (trim .) "${1}" -}}
+{{- $bare := regexReplaceAll `^https?://([^/?#]*).*$` (trim .) "${1}" -}}
 {{- $port := regexFind `:[0-9]+$` $bare | trimPrefix ":" -}}
 {{- if $port -}}
 {{- $ports = append $ports (int $port) -}}

@@ -182,10 +182,17 @@ values.schema.json has already rejected typos.
 {{- $open := list -}}
 {{- range .Values.networkPolicy.destinations.ports }}{{ $open = append $open (toString .) }}{{ end -}}
 {{- range $destination := include "switchyard.destinations" . | fromYamlArray -}}
-{{- range $endpoint := $destination.endpoints -}}
-{{- $port := regexFind `^https?://[^/?#]+:[0-9]+` (toString $endpoint.url) | splitList ":" | last -}}
-{{- if and $port (not (has $port $open)) -}}
-{{- $problems = append $problems (printf "the destination %s posts to port %s: add it to networkPolicy.destinations.ports" $destination.id $port) -}}
+{{- $proxy := coalesce $destination.proxy (get (default (dict) $.Values.config.delivery) "proxy") "none" -}}
+{{- $urls := list -}}
+{{- range $destination.endpoints }}{{ $urls = append $urls (toString .url) }}{{ end -}}
+{{- with get (default (dict) $destination.auth) "tokenUrl" }}{{ $urls = append $urls . }}{{ end -}}
+{{- if and $destination.endpoints (ne $proxy "none") }}{{ $urls = ternary (list) (list $proxy) (gt (len $.Values.networkPolicy.extraEgress) 0) }}{{ end -}}
+{{- range $port := include "switchyard.portsOf" (dict "texts" $urls) | fromYamlArray -}}
+{{- if has (toString $port) $open -}}
+{{- else if eq $proxy "none" -}}
+{{- $problems = append $problems (printf "the destination %s posts to port %v: add it to networkPolicy.destinations.ports" $destination.id $port) -}}
+{{- else -}}
+{{- $problems = append $problems (printf "the destination %s uses a proxy with port %v: add a rule for it to networkPolicy.extraEgress" $destination.id $port) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
