@@ -4,14 +4,13 @@
  *
  *   too many                                          missing
  *   what is left in the topic (`readSpare`), without  what is lacking (`settle.ts`): all of it; or, if the reader of the
- *   the deliveries of other writers                   topic has processed some that were then deleted, up to three of
- *                                                     it, or all but three
+ *   the deliveries of other writers                   topic has processed some that were then deleted, a few of it, or
+ *                                                     all but a few
  *   the same, but what has an excuse is not of other  the same
  *   writers
- *   up to three of what is left                       one of what is lacking, or none
- *   one of what is left, or none                      up to three of what is lacking
+ *   a few of what is left, or all but a few           a few of what is lacking, or all but a few
  *
- * The last two are for records that no longer exist: those from which deliveries were made, or those of other writers.
+ * The last one is for records that no longer exist: those from which deliveries were made, or those of other writers.
  */
 
 import type { Sum } from "../../router/ledger/tallies.ts";

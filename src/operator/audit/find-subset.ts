@@ -1,123 +1,100 @@
-/** Finds which records a sum is about, among some candidates. */
+/**
+ * Finds which records a sum is about. Others with the same sum are as unlikely as two messages with the same hash.
+ *
+ *   the sum is that of                             minus that of
+ *   a few of the first records, or all but a few   a few of the second records, or all but a few
+ *
+ * Both together must be few, so that not too many have to be tried.
+ */
 
 import { type Identity, Sum } from "../../router/ledger/tallies.ts";
 
 export type Hash = Pick<Identity, "high" | "low">;
 
-/** With more candidates, three of them are not searched. */
-const THREE_OF_MAX = 1_500;
-
-/**
- * Returns the candidates whose hashes make up the sum; null if there are none, or if more than three would have to be
- * chosen, or would remain. Another set with the same sum is as unlikely as two messages with the same hash.
- */
-export function findSubset<Item extends Hash>(
-  candidates: readonly Item[],
-  wanted: Sum,
-): readonly Item[] | null {
-  return finderIn(candidates)(wanted);
-}
-
-/** Returns `findSubset` for these candidates. */
-function finderIn<Item extends Hash>(
-  candidates: readonly Item[],
-): (wanted: Sum) => readonly Item[] | null {
-  let places: ReadonlyMap<number, number> | null = null;
-  const find = (wanted: Sum): readonly Item[] | null => {
-    const { count } = wanted;
-    if (count === 0) return wanted.isZero ? [] : null;
-    if (count < 0 || count > candidates.length) return null;
-    if (count > candidates.length - count) {
-      const others = sumOf(candidates);
-      others.addAll(wanted, -1);
-      const left = find(others);
-      return left === null ? null : without(candidates, left);
-    }
-    if (count > 3 || (count === 3 && candidates.length > THREE_OF_MAX)) return null;
-    places ??= new Map(candidates.map((each, at) => [keyOf(each.high, each.low), at]));
-    return search(candidates, places, 0, count, wanted.high, wanted.low);
-  };
-  return find;
-}
-
-/** Leaves out each item as often as it is in the second list. */
-function without<Item>(items: readonly Item[], left: readonly Item[]): readonly Item[] {
-  const rest = [...left];
-  return items.filter((each) => {
-    const at = rest.indexOf(each);
-    if (at !== -1) rest.splice(at, 1);
-    return at === -1;
-  });
-}
-
-function search<Item extends Hash>(
-  candidates: readonly Item[],
-  places: ReadonlyMap<number, number>,
-  from: number,
-  count: number,
-  high: number,
-  low: number,
-): readonly Item[] | null {
-  if (count === 1) {
-    const at = places.get(keyOf(high, low));
-    const found = at === undefined || at < from ? undefined : candidates[at];
-    return found?.high === high && found.low === low ? [found] : null;
-  }
-  for (let at = from; at < candidates.length; at += 1) {
-    const one = candidates[at];
-    if (one === undefined) break;
-    const [restHigh, restLow] = [(high - one.high) | 0, (low - one.low) | 0];
-    const rest = search(candidates, places, at + 1, count - 1, restHigh, restLow);
-    if (rest !== null) return [one, ...rest];
-  }
-  return null;
-}
-
-/** Maximum number of steps in which one item is searched together with others that it is subtracted from. */
-const STEPS_MAX = 1_000_000;
+/** Maximum number of sums that are tried, as those of three among 1,500 records, or of four among 130. */
+const STEPS_MAX = 1_500 ** 2;
 
 export interface Difference<Item, Other> {
   readonly plus: readonly Item[];
   readonly minus: readonly Other[];
 }
 
-/**
- * Returns items that make up the sum when others are subtracted from them; null if there are none, or more than
- * `findSubset` finds, or several of both.
- */
+/** Null if nothing is found. */
+export function findSubset<Item extends Hash>(
+  candidates: readonly Item[],
+  wanted: Sum,
+): readonly Item[] | null {
+  return findDifference(wanted, candidates, [])?.plus ?? null;
+}
+
+/** Null if nothing is found. */
 export function findDifference<Item extends Hash, Other extends Hash>(
   wanted: Sum,
   plus: readonly Item[],
   minus: readonly Other[],
 ): Difference<Item, Other> | null {
-  const opposite = new Sum();
-  opposite.addAll(wanted, -1);
-  const added = findSubset(plus, wanted);
-  if (added !== null) return { plus: added, minus: [] };
-  const subtracted = findSubset(minus, opposite);
-  if (subtracted !== null) return { plus: [], minus: subtracted };
-  const one = findWithOne(minus, plus, wanted);
-  if (one !== null) return { plus: one.others, minus: [one.item] };
-  const other = findWithOne(plus, minus, opposite);
-  return other && { plus: [other.item], minus: other.others };
+  for (const isAllPlus of plus.length === 0 ? [false] : [false, true]) {
+    for (const isAllMinus of minus.length === 0 ? [false] : [false, true]) {
+      const rest = new Sum();
+      rest.addAll(wanted);
+      if (isAllPlus) rest.addAll(sumOf(plus), -1);
+      if (isAllMinus) rest.addAll(sumOf(minus));
+      const few = findFew(rest, [
+        [plus, isAllPlus ? -1 : 1],
+        [minus, isAllMinus ? 1 : -1],
+      ]);
+      if (few === null) continue;
+      return {
+        plus: plus.filter((_, at) => few.has(at) !== isAllPlus),
+        minus: minus.filter((_, at) => few.has(plus.length + at) !== isAllMinus),
+      };
+    }
+  }
+  return null;
 }
 
-/** Finds one of the items, and some of the others that make up its sum and the wanted one. */
-function findWithOne<Item extends Hash, Other extends Hash>(
-  items: readonly Item[],
-  others: readonly Other[],
-  wanted: Sum,
-): { readonly item: Item; readonly others: readonly Other[] } | null {
-  const steps = items.length * others.length ** Math.max(0, Math.min(2, wanted.count));
-  if (steps > STEPS_MAX) return null;
-  const find = finderIn(others);
-  const sum = new Sum();
-  sum.addAll(wanted);
-  for (const item of items) {
-    sum.add(item);
-    const found = find(sum);
-    if (found !== null) return { item, others: found };
-    sum.remove(item);
+type Side = readonly [items: readonly Hash[], sign: 1 | -1];
+
+/** Returns the indexes of a few items that make up the sum, in both lists together. */
+function findFew(wanted: Sum, sides: readonly [Side, Side]): ReadonlySet<number> | null {
+  if (wanted.isZero) return new Set();
+  const among = sides[0][0].length + sides[1][0].length;
+  const isFew = (count: number) => count <= among && among ** (count - 1) <= STEPS_MAX;
+  const least = Math.abs(wanted.count) || 2;
+  if (!isFew(least)) return null;
+  const items = sides.flatMap(([some, sign]) =>
+    some.map(({ high, low }) => ({ sign, high: (sign * high) | 0, low: (sign * low) | 0 })),
+  );
+  const added = items.filter(({ sign }) => sign === 1).length;
+  const places = new Map(items.map((each, at) => [keyOf(each.high, each.low), at]));
+  for (let count = least; isFew(count); count += 2) {
+    const [plus, minus] = [(count + wanted.count) / 2, (count - wanted.count) / 2];
+    if (plus > added || minus > among - added) continue;
+    const found = search(items, places, 0, count, wanted.high, wanted.low);
+    if (found !== null) return new Set(found);
+  }
+  return null;
+}
+
+function search(
+  items: readonly Hash[],
+  places: ReadonlyMap<number, number>,
+  from: number,
+  count: number,
+  high: number,
+  low: number,
+): readonly number[] | null {
+  if (count === 1) {
+    const at = places.get(keyOf(high, low));
+    if (at === undefined || at < from) return null;
+    return items[at]?.high === high && items[at].low === low ? [at] : null;
+  }
+  for (let at = from; at < items.length; at += 1) {
+    const one = items[at];
+    if (one === undefined) break;
+    const [restHigh, restLow] = [(high - one.high) | 0, (low - one.low) | 0];
+    const rest = search(items, places, at + 1, count - 1, restHigh, restLow);
+    if (rest !== null) return [at, ...rest];
   }
   return null;
 }

@@ -50,6 +50,11 @@ test("does not try more than three of many", () => {
   expect(found(...candidates.slice(4).map(({ number }) => number))).toBeNull();
 });
 
+test("finds more than three of fewer", () => {
+  const few = findSubset(candidates.slice(0, 100), sumOf(1, 2, 3, 99));
+  expect(few?.map(({ number }) => number)).toEqual([1, 2, 3, 99]);
+});
+
 test("finds nothing for a sum that has no records, but is not zero", () => {
   const sum = sumOf(1);
   sum.count = 0;
@@ -77,4 +82,12 @@ test("finds no difference if several were added and several were subtracted", ()
   const wanted = sumOf(3, 77);
   wanted.addAll(sumOf(150, 160), -1);
   expect(findDifference(wanted, candidates.slice(0, 100), candidates.slice(100))).toBeNull();
+});
+
+test("finds all but a few that were added, and all but a few that were subtracted", () => {
+  const [first, others] = [candidates.slice(0, 100), candidates.slice(100)];
+  const [plus, minus] = [first.toSpliced(20, 2), others.toSpliced(7, 1)];
+  const wanted = sumOf(...plus.map(({ number }) => number));
+  wanted.addAll(sumOf(...minus.map(({ number }) => number)), -1);
+  expect(findDifference(wanted, first, others)).toEqual({ plus, minus });
 });
