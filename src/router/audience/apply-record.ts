@@ -25,7 +25,6 @@ export async function applyRecord(work: Work, record: IncomingRecord): Promise<v
   const { state } = work;
   const atMs = usableRecordTime(record.timestampMs, work.nowMs());
   const cause: Cause = { record, atMs, isReplay: record.offset < state.applied };
-  if (!cause.isReplay) await abandonOld(work, atMs, record.offset);
   const decoded = decodeValue(record);
   const parsed = decoded.kind === "json" ? parseSync(decoded.json) : decoded;
   const isMembers = parsed.kind === "sync" && parsed.record.type === "members";
@@ -43,6 +42,8 @@ export async function applyRecord(work: Work, record: IncomingRecord): Promise<v
 async function applySync(work: Work, cause: Cause, record: AudienceRecord): Promise<void> {
   const { state } = work;
   const { offset } = cause.record;
+  if (!cause.isReplay)
+    await abandonOld(work, state.audience(record.audienceId), cause.atMs, offset);
   const audience = state.audience(record.audienceId);
   if (cause.isReplay) return await take(work, cause, replayStepOf({ record, offset, audience }));
   const { registry, partition } = work;
@@ -164,17 +165,19 @@ async function whole(
   if (!cause.isReplay) await endSync(work, cause, audience, sync, record);
 }
 
-/** Abandons syncs that are older than a day. */
-export async function abandonOld(work: Work, nowMs: number, position: number): Promise<void> {
-  for (const audience of work.state.openAudiences()) {
-    const { open: sync } = audience;
-    // A sync that has a verdict is not abandoned: a crash interrupted its end, which is now being completed.
-    if (sync !== null && sync.verdict === null && isTooOld(sync, nowMs)) {
-      await arriveGathered(work);
-      work.state.setAudience(await abandon(work, audience, sync));
-      await clearArrivals(work, position, audience.first, null);
-    }
-  }
+/** Abandons the audience's open sync if it is too old. */
+export async function abandonOld(
+  work: Work,
+  audience: Audience | null,
+  nowMs: number,
+  position: number,
+): Promise<void> {
+  const sync = audience?.open ?? null;
+  // A sync that has a verdict is not abandoned: a crash interrupted its end, which is now being completed.
+  if (audience === null || sync?.verdict !== null || !isTooOld(sync, nowMs)) return;
+  await arriveGathered(work);
+  work.state.setAudience(await abandon(work, audience, sync));
+  await clearArrivals(work, position, audience.first, null);
 }
 
 async function abandon(work: Work, audience: Audience, sync: OpenSync): Promise<Audience> {

@@ -27,7 +27,7 @@ import type { Work } from "./work.ts";
 const STEP_SIZE = 2_000;
 /** Maximum number of records in one step. This limit is separate, because many records may change nothing. */
 const STEP_RECORDS = 500;
-/** If no record arrives for this long, the age of open syncs is checked. */
+/** If no record arrives for this long, no record of an open sync is still to be read. */
 const IDLE_MS = 600_000;
 /** Maximum number of users who are forgotten in one step. */
 const FORGOTTEN_USERS = 500;
@@ -77,6 +77,7 @@ export class PartitionWork {
   /** True if records have their turn before users who are forgotten. */
   #isRecordsTurn = false;
   #lastTakenAtMs: number;
+  #lastRecordAtMs = 0;
   readonly #working = serialRunner(
     () => this.#next(),
     (thrown) => {
@@ -108,6 +109,7 @@ export class PartitionWork {
 
   take(records: readonly IncomingRecord[]): void {
     this.#lastTakenAtMs = this.#deps.nowMs();
+    this.#lastRecordAtMs = records.at(-1)?.timestampMs ?? 0;
     this.#waiting.push({ topicId: this.#deps.assigned.topicId(), records });
     this.#working.wake();
   }
@@ -124,11 +126,11 @@ export class PartitionWork {
 
   /**
    * Abandons syncs that are too old, and compacts the store if that is due. Needed because a sync is otherwise abandoned
-   * only when the next record arrives.
+   * only when the next record of its audience arrives.
    */
   checkRegularly(): void {
     this.#deps.store.compactWhenDue();
-    if (this.#state === null || this.#deps.nowMs() - this.#lastTakenAtMs < IDLE_MS) return;
+    if (this.#state === null) return;
     this.#isCheckDue = true;
     this.#working.wake();
   }
@@ -195,7 +197,13 @@ export class PartitionWork {
 
   async #abandonOldSyncs(state: PartitionState): Promise<void> {
     const work = createWork(state, this.#deps, this.#ownership);
-    await abandonOld(work, work.nowMs(), state.position);
+    const nowMs = work.nowMs();
+    const isIdle = nowMs - this.#lastTakenAtMs >= IDLE_MS;
+    // Later records of an open sync, and its end, may still have to be read.
+    const readUntilMs = isIdle ? nowMs : Math.min(nowMs, this.#lastRecordAtMs);
+    for (const audience of state.openAudiences()) {
+      await abandonOld(work, audience, readUntilMs, state.position);
+    }
     await work.write(state.position);
   }
 }

@@ -95,7 +95,7 @@ export function startAudience(
 }
 
 /**
- * A sync that is too old is normally abandoned when the next record arrives. If no record arrives, this function
+ * A sync that is too old is abandoned when the next record of its audience arrives. If none arrives, this function
  * abandons it.
  */
 async function checkOpenSyncsRegularly(

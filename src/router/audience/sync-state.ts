@@ -118,7 +118,11 @@ export function replayStepOf(situation: Omit<Situation, "isOver">): SyncStep {
   return IGNORE;
 }
 
-/** A sync without an `end` record is abandoned after a day, according to the times of the records. */
+/**
+ * A sync without an `end` record is abandoned after a day, according to the times of its audience's records. If there are
+ * none, other records or the process's clock decide, but only between steps and up to the current time: otherwise, a
+ * program with a wrong clock would abandon the syncs of all others.
+ */
 const ABANDON_AFTER_MS = 86_400_000;
 
 export function isTooOld(open: OpenSync, nowMs: number): boolean {

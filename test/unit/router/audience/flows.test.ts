@@ -7,6 +7,7 @@ import type { SourceId } from "../../../../src/domain/ids.ts";
 import { AudienceWorld, topics } from "../../../support/worlds/audience-world.ts";
 import { MemoryStores } from "../../../support/worlds/memory-stores.ts";
 
+const DAY_MS = 86_400_000;
 const users = (...numbers: number[]) => numbers.map((number) => `u${number}`);
 
 test("what breaks the protocol is a dead letter that says why, and the rest continues", async () => {
@@ -125,13 +126,53 @@ test("a sync without its end is abandoned after a day, also when no record comes
   world.append({ type: "members", audienceId: "a", syncId: "s2", userIds: ["u3"] });
   await world.settle();
   expect(await world.committed()).toEqual([3]);
-  await world.clock.advance(86_400_000 + 120_000);
+  await world.clock.advance(DAY_MS + 120_000);
   await world.until(() => process.lines.some(({ outcome }) => outcome === "abandoned"));
   await world.clock.advance(10_000);
   expect(await world.committed()).toEqual([5]);
   world.append({ type: "end", audienceId: "a", syncId: "s2", count: 1 });
   await world.settle();
   expect(world.reported(2)).toEqual(["u3 a=true"]);
+  await process.close();
+});
+
+const TRAIT = { type: "trait", userId: "other", traitName: "Plan", value: 1 };
+
+test.each([2, -2])("%d days between the clocks of two programs abandon no sync", async (days) => {
+  const world = new AudienceWorld();
+  await world.clock.advance(10 * DAY_MS);
+  const process = await world.start();
+  const nowMs = world.clock.nowMs();
+  /** The times of the sync's own records, and of the other program's record. */
+  const [ownMs, otherMs] =
+    days > 0 ? [nowMs, nowMs + days * DAY_MS] : [nowMs + days * DAY_MS, nowMs];
+  const append = (value: object, timestampMs: number) =>
+    Object.defineProperty(world.append({ ...value }), "timestampMs", { value: timestampMs });
+  const sync = { audienceId: "a", syncId: "s1" };
+  append({ type: "begin", audienceName: "a", ...sync }, ownMs);
+  append({ type: "members", ...sync, userIds: ["u1"] }, ownMs);
+  append(TRAIT, otherMs);
+  append({ type: "members", ...sync, userIds: ["u2"] }, ownMs);
+  append({ type: "end", ...sync, count: 2 }, ownMs);
+  await world.settle();
+  expect(world.reported()).toEqual(expect.arrayContaining(["u1 a=true", "u2 a=true"]));
+  expect(process.lines.flatMap(({ outcome }) => outcome ?? [])).toEqual(["complete"]);
+  await process.close();
+});
+
+test("a sync without its end is abandoned after a day, also while records of others come", async () => {
+  const world = new AudienceWorld();
+  const process = await world.start();
+  world.append({ type: "begin", audienceId: "a", audienceName: "a", syncId: "s1" });
+  await world.settle();
+  await world.clock.advance(DAY_MS - 300_000);
+  for (let record = 0; record < 3; record += 1) {
+    world.append(TRAIT);
+    await world.settle();
+    expect(process.lines.some(({ outcome }) => outcome === "abandoned")).toBe(false);
+    await world.clock.advance(240_000);
+  }
+  await world.until(() => process.lines.some(({ outcome }) => outcome === "abandoned"));
   await process.close();
 });
 
