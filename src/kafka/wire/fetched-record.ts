@@ -25,6 +25,11 @@ export interface RecordBatch {
   partition: number;
 }
 
+/** The latest time that a `Date` can hold. Any producer can write a later one, with which `toISOString` would throw. */
+const DATE_MAX_MS = 8.64e15;
+/** How Kafka represents that a record has no timestamp. */
+const NO_TIMESTAMP = -1;
+
 /** A field is decoded each time it is read, because few fields are read more than once. */
 export class FetchedRecord implements IncomingRecord {
   readonly offset: number;
@@ -58,7 +63,8 @@ export class FetchedRecord implements IncomingRecord {
 
   get timestampMs(): number {
     const { isStamped, firstTimestampMs, maxTimestampMs } = this.#batch;
-    return isStamped ? maxTimestampMs : firstTimestampMs + this.#timestampDelta;
+    const atMs = isStamped ? maxTimestampMs : firstTimestampMs + this.#timestampDelta;
+    return Math.abs(atMs) <= DATE_MAX_MS ? atMs : NO_TIMESTAMP;
   }
 
   get key(): Buffer | null {

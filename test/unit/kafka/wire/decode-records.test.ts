@@ -123,6 +123,16 @@ test.each([...(await foreignBatches(Buffer.from("x")))])(
   },
 );
 
+test.each([
+  ["the latest time of a Date", 8_640_000_000_000_000n, 8.64e15],
+  ["a later one", 8_640_000_000_000_001n, -1],
+  ["the earliest one of 64 bits", -(2n ** 63n), -1],
+])("a record has a timestamp that a Date can hold, or none: %s", async (_what, given, expected) => {
+  const batch = await encodeBatch(messages.slice(0, 1));
+  const [read] = await decode(altered(batch, (copy) => copy.writeBigInt64BE(given, 27)));
+  expect(read?.timestampMs).toBe(expected);
+});
+
 test("one batch of 200,000 tiny records is read, and many batches", async () => {
   const tiny = Array.from({ length: 200_000 }, () => ({ key: null, value: null, headers: [] }));
   const batch = await encodeBatch(tiny);
