@@ -321,7 +321,7 @@ async function deadLettersOf(
   using late = hearingLimit(DEAD_LETTERS_LIMIT_MS, signal);
   const source = { kafka, topics, signal: late.signal };
   try {
-    const marks = await readMarks(source).catch((thrown: unknown) => {
+    const marks = await readMarks(source, recent).catch((thrown: unknown) => {
       error = asError(thrown).message;
       return null;
     });

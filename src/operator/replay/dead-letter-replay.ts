@@ -28,7 +28,7 @@ import { type DeadLetterSchemas, openDeadLetterSchemas } from "./dead-letter-sch
 import { readMarks } from "./read-dead-letters.ts";
 import { countReplay, type Replay, type ReplayFigures, type ReplayRules } from "./replay.ts";
 import { marksOf, type ReplayMarks } from "./replay-marks.ts";
-import type { ChosenReplay } from "./replay-store.ts";
+import { type ChosenReplay, rangesOf } from "./replay-store.ts";
 import {
   cancellationOf,
   type ReplayTargets,
@@ -60,7 +60,7 @@ export async function openDeadLetterReplay(
   const cluster = { kafka, topics, hasLedger, signal, clock: systemClock };
   const replay = await openReplay(cluster, "dead-letters", chosen, { dryRun });
   if (replay === null) return null;
-  const marks = await readMarks({ kafka, topics, signal });
+  const marks = await readMarks({ kafka, topics, signal }, rangesOf(replay.stored));
   const schemas = await openDeadLetterSchemas(registry, signal);
   const reading = new ReadSuppressions(kafka, topics.suppressions, signal);
   const targets = { ...options, reading, suppressions: await reading.read() };

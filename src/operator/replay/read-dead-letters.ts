@@ -34,11 +34,14 @@ export interface DeadLetterSource {
 }
 
 /**
- * Reads the marks of all dead letters that have been replayed. There are none if the topic of marks does not exist
- * yet.
+ * Reads the marks of the dead letters in the ranges that have been replayed. There are none if the topic of marks does
+ * not exist yet.
  */
-export async function readMarks({ kafka, topics, signal }: DeadLetterSource): Promise<ReplayMarks> {
-  const marks = new ReplayMarks();
+export async function readMarks(
+  { kafka, topics, signal }: DeadLetterSource,
+  deadLetters: readonly PartitionRange[],
+): Promise<ReplayMarks> {
+  const marks = new ReplayMarks(deadLetters);
   const topic = topics.deadLetterReplays;
   const offsets = (await kafka.admin.offsetsOf([topic])).get(topic) ?? [];
   const ranges = offsets.map(({ partition, first: from, end: to }) => ({ partition, from, to }));

@@ -19,6 +19,7 @@
 import { jsonObjectIn } from "../../domain/json.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
 import type { PartitionOffsets } from "../../kafka/port.ts";
+import type { PartitionRange } from "../connect/partition-ranges.ts";
 
 export interface ReplayMark {
   readonly replay: string;
@@ -53,14 +54,21 @@ export function marksOf(
   });
 }
 
-/** The marks that were on the topic when it was read. */
+/**
+ * The marks that were on the topic when it was read, for ranges of dead letters. Millions of dead letters can be marked,
+ * so an offset in a range takes 12 bytes, and other offsets take none.
+ */
 export class ReplayMarks {
-  /** Indexed by partition, then by offset. */
-  readonly #deadLetters = new Map<
-    number,
-    Map<number, readonly [timestampMs: number, ReplayMark]>
-  >();
-  readonly #values = new Map<string, MarkValue>();
+  readonly #ranges: ReadonlyMap<number, PartitionRange>;
+  /** Indexed by partition. */
+  readonly #deadLetters = new Map<number, MarkedOffsets>();
+  readonly #marks: ReplayMark[] = [];
+  readonly #values = new Map<string, PartitionOffsets>();
+
+  /** @param ranges the dead letters for which `of` responds. Every other one counts as waiting. */
+  constructor(ranges: readonly PartitionRange[]) {
+    this.#ranges = new Map(ranges.map((range) => [range.partition, range]));
+  }
 
   /**
    * Adds a record of the topic. Records with the same key must be added in order. Records that are not marks are
@@ -76,8 +84,12 @@ export class ReplayMarks {
 
   /** Returns null if the dead letter has not been replayed. */
   of({ partition, offset, timestampMs }: DeadLetterPlace): ReplayMark | null {
-    const [markedMs, mark] = this.#deadLetters.get(partition)?.get(offset) ?? [];
-    return mark !== undefined && markedMs === timestampMs ? mark : null;
+    const known = this.#deadLetters.get(partition);
+    if (known === undefined) return null;
+    const at = offset - known.from;
+    return known.times[at] === timestampMs
+      ? (this.#marks[(known.marks[at] ?? 0) - 1] ?? null)
+      : null;
   }
 
   /**
@@ -87,23 +99,40 @@ export class ReplayMarks {
    */
   tombstones(topic: string, offsets: readonly PartitionOffsets[]): readonly OutgoingRecord[] {
     const ranges = new Map(offsets.map((range) => [range.partition, range]));
-    const isThere = ({ partition, deadLetters }: MarkValue) => {
+    const isThere = ({ partition, first, end }: PartitionOffsets) => {
       const range = ranges.get(partition);
-      if (range === undefined) return false;
-      return deadLetters.some(([offset]) => offset >= range.first && offset < range.end);
+      return range !== undefined && end > range.first && first < range.end;
     };
     const gone = [...this.#values].filter(([, mark]) => !isThere(mark));
     return gone.map(([key]) => ({ topic, key: Buffer.from(key), value: null, headers: [] }));
   }
 
-  #add(key: string, value: MarkValue): void {
-    this.#values.set(key, value);
-    const { partition, deadLetters, replay, atMs } = value;
-    const mark = { replay, atMs };
-    const known = this.#deadLetters.get(partition) ?? new Map();
+  #add(key: string, { partition, deadLetters, replay, atMs }: MarkValue): void {
+    const marked = deadLetters.map(([offset]) => offset);
+    const [first, last] = [Math.min(...marked), Math.max(...marked)];
+    this.#values.set(key, { partition, first, end: last + 1 });
+    const range = this.#ranges.get(partition);
+    if (range === undefined || last < range.from || first >= range.to) return;
+    const known = this.#deadLetters.get(partition) ?? markedOffsets(range);
     this.#deadLetters.set(partition, known);
-    for (const [offset, timestampMs] of deadLetters) known.set(offset, [timestampMs, mark]);
+    this.#marks.push({ replay, atMs });
+    for (const [offset, timestampMs] of deadLetters) {
+      // A write outside of the arrays has no effect.
+      known.times[offset - known.from] = timestampMs;
+      known.marks[offset - known.from] = this.#marks.length;
+    }
   }
+}
+
+/** For each offset of a range: the time of the dead letter, and the number of its mark, or 0. */
+interface MarkedOffsets {
+  readonly from: number;
+  readonly times: Float64Array;
+  readonly marks: Uint32Array;
+}
+
+function markedOffsets({ from, to }: PartitionRange): MarkedOffsets {
+  return { from, times: new Float64Array(to - from), marks: new Uint32Array(to - from) };
 }
 
 function parse(value: Buffer): MarkValue | null {

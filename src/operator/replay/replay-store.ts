@@ -41,6 +41,7 @@ import { jsonObjectIn } from "../../domain/json.ts";
 import { groupNames, type TopicNames } from "../../domain/topics.ts";
 import type { Admin, CommittedOffset } from "../../kafka/port.ts";
 import type { AskedCalls, RoutedAgain } from "../../router/route/route-for-replay.ts";
+import type { PartitionRange } from "../connect/partition-ranges.ts";
 import type { DeadLetterFilter } from "./dead-letter-record.ts";
 
 export interface CallReplayPlan {
@@ -106,6 +107,13 @@ const VERSION = 1;
 /** The topic that the replay reads. */
 export function topicOf(of: ReplayKind, topics: TopicNames): string {
   return of === "calls" ? topics.calls : topics.deadLetters;
+}
+
+/** The records that are still to be processed. */
+export function rangesOf({
+  partitions,
+}: Pick<StoredReplay, "partitions">): readonly PartitionRange[] {
+  return partitions.map(({ partition, position: from, to }) => ({ partition, from, to }));
 }
 
 export function encodeReplay({ of, plan, partitions }: StoredReplay): readonly CommittedOffset[] {

@@ -60,6 +60,7 @@ import {
   type Counts,
   type ReplayKind,
   type ReplayStore,
+  rangesOf,
   type StoredReplay,
   topicOf,
 } from "./replay-store.ts";
@@ -184,10 +185,7 @@ export async function sendReplay(
 
 /** Yields the records that are still to be processed, in the order of time. */
 function recordsOf({ cluster: { kafka, topics, signal }, stored }: Replay) {
-  const ranges = stored.partitions.map(({ partition, position: from, to }) => {
-    return { partition, from, to };
-  });
-  return readRanges({ kafka, topic: topicOf(stored.of, topics), signal }, ranges);
+  return readRanges({ kafka, topic: topicOf(stored.of, topics), signal }, rangesOf(stored));
 }
 
 /** Returns null if interrupted, perhaps while waiting for a schema. */

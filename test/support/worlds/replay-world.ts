@@ -18,9 +18,10 @@ import {
 import { deadLetterRules } from "../../../src/operator/replay/dead-letter-replay.ts";
 import { readMarks } from "../../../src/operator/replay/read-dead-letters.ts";
 import { type ReplayFigures, sendReplay } from "../../../src/operator/replay/replay.ts";
-import type {
-  ChosenReplay,
-  DeadLetterReplayPlan,
+import {
+  type ChosenReplay,
+  type DeadLetterReplayPlan,
+  rangesOf,
 } from "../../../src/operator/replay/replay-store.ts";
 import { openReplay } from "../../../src/operator/replay/run-replay.ts";
 import {
@@ -151,7 +152,7 @@ export class ReplayWorld {
       const cluster = { kafka, topics, hasLedger: true, signal, clock };
       const replay = await openReplay(cluster, "dead-letters", chosen, { name, by });
       if (replay === null) return "no such replay";
-      const marks = await readMarks({ kafka, topics, signal });
+      const marks = await readMarks({ kafka, topics, signal }, rangesOf(replay.stored));
       const reading = new ReadSuppressions(kafka, topics.suppressions, signal);
       const suppressions = await reading.read();
       const given = { topics, destinations, marks, suppressions };

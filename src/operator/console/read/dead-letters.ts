@@ -33,7 +33,7 @@ export async function readDeadLettersView(
   if ((await missingTopics(kafka.admin, [topics.deadLetters])).length > 0) return empty;
   const ranges = await deadLetterRanges(kafka, topics.deadLetters, since);
   const signal = AbortSignal.any([source.signal, AbortSignal.timeout(LIMIT_MS)]);
-  const marks = await readMarks({ kafka, topics, signal });
+  const marks = await readMarks({ kafka, topics, signal }, ranges);
   const counts = new Map<string, DeadLetterCount>();
   let samples: DeadLetter[] = [];
   let total = 0;

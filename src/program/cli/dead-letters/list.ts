@@ -47,7 +47,6 @@ export async function listDeadLetters(
   const limit = options.limit ?? (json ? null : TABLE_LIMIT);
   const tally = new Tally(options);
   const newest: DeadLetter[] = [];
-  const marks = await readMarks({ kafka, topics, signal });
   await using schemas = await openDeadLetterSchemas(options.registry, signal);
   const { read } = schemas;
   // If a filter by message ID is set, all values are read for it. Otherwise, only the values that are shown are read.
@@ -55,6 +54,7 @@ export async function listDeadLetters(
   await assertTopics(kafka.admin, [topics.deadLetters]);
   using progress = startProgress(shell, () => `${tally.total.toLocaleString("en")} found`);
   const ranges = await deadLetterRanges(kafka, topics.deadLetters, filter.sinceMs);
+  const marks = await readMarks({ kafka, topics, signal }, ranges);
   for await (const deadLetter of readDeadLetters({ kafka, topics, signal, read }, ranges, filter)) {
     tally.add(deadLetter);
     if (marks.of(deadLetter.record) !== null) tally.replayed += 1;

@@ -4,7 +4,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { readMarks } from "../../../../src/operator/replay/read-dead-letters.ts";
+import { deadLetterRanges, readMarks } from "../../../../src/operator/replay/read-dead-letters.ts";
+import { marksOf, ReplayMarks } from "../../../../src/operator/replay/replay-marks.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 import { ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
 
@@ -37,7 +38,8 @@ const runs = fc.array(
 /** Returns the message IDs of marked dead letters, with the names of the last replays that sent them. */
 async function marked(world: ReplayWorld): Promise<ReadonlyMap<string, string>> {
   const kafka = world.cluster.connect();
-  const marks = await world.finish(readMarks({ kafka, topics, signal: never }));
+  const ranges = await world.finish(deadLetterRanges(kafka, topics.deadLetters, null));
+  const marks = await world.finish(readMarks({ kafka, topics, signal: never }, ranges));
   return new Map(
     world.cluster.records(topics.deadLetters).flatMap((deadLetter) => {
       const mark = marks.of(deadLetter);
@@ -110,5 +112,50 @@ test("what is marked is not sent again, none is sent twice by a process, none is
       },
     ),
     { numRuns: costlyInputs(20) },
+  );
+});
+
+const PARTITIONS = [0, 1, 2];
+const offset = fc.integer({ min: 0, max: 20 });
+const places = fc.array(
+  fc.record({
+    partition: fc.constantFrom(...PARTITIONS),
+    offset,
+    timestampMs: fc.constantFrom(0, 1, 2),
+  }),
+  { minLength: 1, maxLength: 12 },
+);
+const ranges = fc
+  .uniqueArray(fc.tuple(fc.constantFrom(...PARTITIONS), offset, offset), {
+    selector: ([one]) => one,
+  })
+  .map((all) =>
+    all.map(([partition, one, other]) => {
+      return { partition, from: Math.min(one, other), to: Math.max(one, other) };
+    }),
+  );
+
+test("a dead letter in a range has its last mark, every other one waits", () => {
+  fc.assert(
+    fc.property(fc.array(places, { maxLength: 6 }), ranges, (batches, asked) => {
+      const marks = new ReplayMarks(asked);
+      const last = new Map<string, readonly [timestampMs: number, replay: string]>();
+      for (const [number, batch] of batches.entries()) {
+        const mark = { replay: `r-${number}`, by: "p", atMs: number };
+        for (const record of marksOf("t", batch, mark)) marks.take(record);
+        for (const { partition, offset, timestampMs } of batch) {
+          last.set(`${partition}/${offset}`, [timestampMs, mark.replay]);
+        }
+      }
+      for (const place of batches.flat()) {
+        const { partition, offset, timestampMs } = place;
+        const isAsked = asked.some((one) => {
+          return one.partition === partition && one.from <= offset && offset < one.to;
+        });
+        const [markedMs, replay] = last.get(`${partition}/${offset}`) ?? [];
+        const expected = isAsked && markedMs === timestampMs ? replay : undefined;
+        expect(marks.of(place)?.replay).toBe(expected);
+      }
+    }),
   );
 });

@@ -159,7 +159,7 @@ test("the call of a suppressed user is recognized by its schema", async () => {
     {
       topics,
       destinations: [],
-      marks: new ReplayMarks(),
+      marks: new ReplayMarks([]),
       read: schemas.read,
       suppressions: suppressing("u1"),
     },

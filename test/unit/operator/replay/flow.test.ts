@@ -6,6 +6,7 @@ import { EVERY_DEAD_LETTER } from "../../../../src/operator/replay/dead-letter-r
 import { deadLetterRules } from "../../../../src/operator/replay/dead-letter-replay.ts";
 import { readMarks } from "../../../../src/operator/replay/read-dead-letters.ts";
 import { sendReplay } from "../../../../src/operator/replay/replay.ts";
+import { rangesOf } from "../../../../src/operator/replay/replay-store.ts";
 import { openReplay } from "../../../../src/operator/replay/run-replay.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../../../support/worlds/deliver-world.ts";
@@ -36,7 +37,7 @@ async function flow(
         plan,
       });
       if (replay === null) throw new Error("a new replay always exists");
-      const marks = await readMarks(source);
+      const marks = await readMarks(source, rangesOf(replay.stored));
       const rules = deadLetterRules(replay, { topics, destinations: [destination], marks });
       return sendReplay(replay, rules, kafka.producer(), {
         onProgress: () => undefined,

@@ -1,11 +1,14 @@
 // A test for each row of the file's table, and then consecutive replays with crashes.
 
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 
 import { deadLetterRules } from "../../../../src/operator/replay/dead-letter-replay.ts";
-import { readMarks } from "../../../../src/operator/replay/read-dead-letters.ts";
+import { deadLetterRanges, readMarks } from "../../../../src/operator/replay/read-dead-letters.ts";
 import { countReplay } from "../../../../src/operator/replay/replay.ts";
 import { marksOf, ReplayMarks } from "../../../../src/operator/replay/replay-marks.ts";
+import { rangesOf } from "../../../../src/operator/replay/replay-store.ts";
 import { Tally } from "../../../../src/operator/replay/replayed-record.ts";
 import { openReplay } from "../../../../src/operator/replay/run-replay.ts";
 import { ReplayWorld, resumedReplay, topics } from "../../../support/worlds/replay-world.ts";
@@ -15,8 +18,18 @@ const place = (partition: number, offset: number, timestampMs = offset) => ({
   ...{ partition, offset, timestampMs },
 });
 
+/** The memory in use, in bytes, without garbage. */
+function memory(): number {
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+const ALL = [0, 1, 2].map((partition) => ({ partition, from: 0, to: 100 }));
+
 function taken(deadLetters: readonly ReturnType<typeof place>[]): ReplayMarks {
-  const marks = new ReplayMarks();
+  const marks = new ReplayMarks(ALL);
   for (const record of marksOf("t", deadLetters, BY)) marks.take(record);
   return marks;
 }
@@ -46,8 +59,23 @@ test("a mark is removed when all its dead letters have left the topic", () => {
   expect(marks.tombstones("t", at(10, 12))).toEqual([]);
 });
 
+test("marks of millions of dead letters take a few bytes for each of them in a range, and none for others", () => {
+  const [count, batch] = [200_000, 500];
+  const marks = new ReplayMarks([{ partition: 0, from: 0, to: count }]);
+  const before = memory();
+  for (const partition of [0, 1]) {
+    for (let from = 0; from < count; from += batch) {
+      const deadLetters = Array.from({ length: batch }, (_, at) => place(partition, from + at));
+      for (const record of marksOf("t", deadLetters, BY)) marks.take(record);
+    }
+  }
+  expect(memory() - before).toBeLessThan(24 * count);
+  expect(marks.of(place(0, count - 1))).not.toBeNull();
+  expect(marks.of(place(1, count - 1))).toBeNull();
+});
+
 test("records that are no marks count for nothing", () => {
-  const marks = new ReplayMarks();
+  const marks = new ReplayMarks(ALL);
   const key = Buffer.from("k");
   for (const text of ["", "null", "{}", '{"v":2}', '{"v":1,"replay":"r","at":"x","partition":0}']) {
     marks.take({ key, value: Buffer.from(text) });
@@ -80,7 +108,8 @@ test.each([40, 200, 333, 520])(
     await world.clock.advance(1_000);
     const { kafka } = world.process("reader");
     const signal = new AbortController().signal;
-    const marks = await world.finish(readMarks({ kafka, topics, signal }));
+    const ranges = await world.finish(deadLetterRanges(kafka, topics.deadLetters, null));
+    const marks = await world.finish(readMarks({ kafka, topics, signal }, ranges));
     const deadLetters = world.cluster.records(topics.deadLetters);
     const marked = deadLetters.filter((deadLetter) => marks.of(deadLetter) !== null).length;
     const before = world.delivered().length;
@@ -110,7 +139,7 @@ test("killed and resumed, a limit counts what its own marks show, and so does th
   const replay = await world.finish(opening);
   if (replay === null) throw new Error("no such replay");
   expect(replay.stored.partitions.map(({ counts }) => counts)).toEqual([{}, {}]);
-  const marks = await world.finish(readMarks(source));
+  const marks = await world.finish(readMarks(source, rangesOf(replay.stored)));
   const tally = new Tally({ topics, destinations });
   const { decide } = deadLetterRules(replay, { topics, destinations, marks, tally });
   const ignore = () => undefined;

@@ -4,7 +4,10 @@ import { expect, test } from "vitest";
 import { deadLetterRules } from "../../../../../src/operator/replay/dead-letter-replay.ts";
 import { readMarks } from "../../../../../src/operator/replay/read-dead-letters.ts";
 import { sendReplay } from "../../../../../src/operator/replay/replay.ts";
-import type { DeadLetterReplayPlan } from "../../../../../src/operator/replay/replay-store.ts";
+import {
+  type DeadLetterReplayPlan,
+  rangesOf,
+} from "../../../../../src/operator/replay/replay-store.ts";
 import { openReplay } from "../../../../../src/operator/replay/run-replay.ts";
 import type { WebhookDestination } from "../../../../../src/router/destinations/webhook/settings.ts";
 import { PLACE_HEADER } from "../../../../../src/router/order/facts.ts";
@@ -119,7 +122,7 @@ async function heldWorld(
     const cluster = { kafka, topics, hasLedger: false, signal, clock };
     const replay = await openReplay(cluster, "dead-letters", newReplay(plan));
     if (replay === null) throw new Error("a new replay always exists");
-    const marks = await readMarks({ kafka, topics, signal });
+    const marks = await readMarks({ kafka, topics, signal }, rangesOf(replay.stored));
     const rules = deadLetterRules(replay, { topics, destinations, marks, suppressions });
     let written = 0;
     await sendReplay(replay, rules, kafka.producer(), {
