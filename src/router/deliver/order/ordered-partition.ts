@@ -35,8 +35,7 @@
  *
  *   the destination is loose now             then
  *   a delivery of a free key                 is passed on at once; one of a blocked key waits
- *   a delivery with a key that is blocked    gets a copy without a place, and the fact `settled`: the next one follows
- *   fails
+ *   a delivery of a blocked key fails        gets a copy without a place, and the fact `settled`: the next one follows
  */
 
 import { InFlightCount } from "../../../base/runtime/in-flight-set.ts";
@@ -116,6 +115,8 @@ export class OrderedPartition implements PartitionHandler {
   /** The offset after the last record that was read. */
   #next = 0;
   #inMemory = 0;
+  /** True while `#pump` passes deliveries on: thousands that end at once must not be as many frames of the stack. */
+  #isPassing = false;
   #endListening: () => void = () => undefined;
 
   /** @param open opens the dispatcher's part of the partition. */
@@ -294,7 +295,9 @@ export class OrderedPartition implements PartitionHandler {
       this.#asides.delete(offset);
       this.#startAside(key, offset);
     }
-    if (this.#ready.length > 0) this.#inner.take(this.#ready.splice(0));
+    if (this.#isPassing) return;
+    for (this.#isPassing = true; this.#ready.length > 0; ) this.#inner.take(this.#ready.splice(0));
+    this.#isPassing = false;
   }
 
   #startAside(key: string, offset: number): void {
@@ -343,9 +346,7 @@ export class OrderedPartition implements PartitionHandler {
           this.#finish(offset, item, "wait");
         });
         return;
-      case "divert":
-      case "bury":
-      case "hold":
+      default:
         this.#run(async () => {
           const second = fact(kind === "bury" ? "settled" : "retry");
           if (!(await this.#host.write(this.line, second, messageId))) return;
@@ -360,12 +361,11 @@ export class OrderedPartition implements PartitionHandler {
   /** Also counts it, once. @param otherwise what became of it, if it was not attempted. */
   #finish(offset: number, item?: Item, otherwise: Outcome = "skipped:settled"): void {
     if (item === undefined || item.isOver) return;
-    const { isReadBack, delivery } = item;
     item.isOver = true;
     if (this.#items.get(offset) === item) this.#items.delete(offset);
-    const endings = item.ended ?? [{ outcome: otherwise, of: delivery }];
-    this.#tally(delivery, isReadBack ? "in:wait" : "in", endings);
-    if (isReadBack) this.#inMemory -= 1;
+    const endings = item.ended ?? [{ outcome: otherwise, of: item.delivery }];
+    this.#tally(item.delivery, item.isReadBack ? "in:wait" : "in", endings);
+    if (item.isReadBack) this.#inMemory -= 1;
     else this.#assigned.finish(offset);
   }
 

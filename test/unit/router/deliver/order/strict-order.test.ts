@@ -450,3 +450,29 @@ test("whenever a process is killed, each delivery ends, in order", async () => {
     expect(first, `killed after ${killedAfterMs} ms`).toEqual(["m0", "m1", "m2", "m3"]);
   }
 });
+
+test("the deliveries of a user who is suppressed end one after the other, and not inside each other", async () => {
+  const suppressions = suppressing();
+  const depths: number[] = [];
+  const matches = suppressions.matches.bind(suppressions);
+  Object.assign(suppressions, {
+    matches: (call: Parameters<typeof matches>[0]) => {
+      const { stackTraceLimit } = Error;
+      Error.stackTraceLimit = Number.POSITIVE_INFINITY;
+      depths.push(new Error().stack?.split("\n").length ?? 0);
+      Error.stackTraceLimit = stackTraceLimit;
+      return matches(call);
+    },
+  });
+  const respond = () => ({ status: 200, afterMs: 5_000 });
+  const destinations = [webhookDestination({ urls: ["http://crm.test/"], order: "strict" })];
+  const world = new DeliverWorld({ destinations, respond, suppressions });
+  await world.run();
+  world.calls(100, { user: () => "a" });
+  await world.settle(1_000);
+  suppress(suppressions, "u");
+  await world.settle(60_000);
+  expect(world.sent()).toHaveLength(1);
+  expect(depths.length).toBeGreaterThan(90);
+  expect(Math.max(...depths) - Math.min(...depths)).toBeLessThan(90);
+});
