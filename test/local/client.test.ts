@@ -421,6 +421,21 @@ test("closeOnExit leaves the client open for requests that the application finis
   expect(events(batches)).toEqual([["a"], ["of the last request"]]);
 });
 
+test("closeOnExit reports what an endpoint that is down did not get, within its limit, although the application listens, too", async () => {
+  const { argv, env } = program(
+    "http://127.0.0.1:1/",
+    `closeOnExit(analytics, { timeoutMs: 300 }); const timer = setInterval(() => {}, 1_000);
+     process.once("SIGTERM", () => clearInterval(timer));
+     analytics.track({ userId: "u", event: "a" }); console.log("ready");`,
+  );
+  const child = spawn(process.execPath, argv, { env, stdio: ["ignore", "pipe", "inherit"] });
+  const output = text(child.stdout);
+  child.stdout.once("data", () => child.kill("SIGTERM"));
+  const code = await new Promise((resolve) => child.once("exit", resolve));
+  expect(code).toBe(0);
+  expect(await output).toBe("ready\na closed\n");
+});
+
 test("async functions of the application that reject are lines, and end nothing", async () => {
   const { endpoint } = await listen(ok, status(400));
   const { argv, env } = program(

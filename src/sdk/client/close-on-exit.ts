@@ -8,7 +8,8 @@
  *   the same, as the first process of a       close, then it exits with 128 and the signal's number:
  *     container                                 the kernel withholds signals that it does not handle
  *   gets one of the signals, and the          flush, because requests that the application still finishes
- *     application also listens for it           may make calls; ending is left to the application
+ *     application also listens for it           may make calls, and close if that takes too long; ending is
+ *                                               left to the application
  *   calls `process.exit`, crashes             nothing, because waiting is no longer possible
  */
 
@@ -46,7 +47,11 @@ export function closeOnExit(
 ): () => void {
   const events = ["beforeExit", ...signals];
   const hook: Hook = {
-    flush: () => analytics.flush(),
+    flush: async () => {
+      const late = setTimeout(() => void analytics.close({ timeoutMs: 0 }), timeoutMs);
+      await analytics.flush();
+      clearTimeout(late);
+    },
     close: () => analytics.close({ timeoutMs }),
     remove: () => {
       for (const event of events) unhook(event, hook);
