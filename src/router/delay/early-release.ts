@@ -97,6 +97,7 @@ export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases
     if (begun !== undefined) await attempts.run(nameOf(owned, earlyRelease), () => begun.written);
     return REST_MS;
   };
+  const carrying = new Set<Promise<unknown>>();
   const round = async (): Promise<boolean> => {
     let isMore = false;
     const wanted = new Set<string>();
@@ -115,7 +116,10 @@ export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases
           if (owned.isOver() || !hasEnd || !names.every((name) => attempts.mayStart(name)))
             continue;
           isMore = true;
-          const restMs = await soon(clock, carryOut(owned, earlyRelease));
+          const carried = carryOut(owned, earlyRelease);
+          carrying.add(carried);
+          void carried.then(() => carrying.delete(carried));
+          const restMs = await soon(clock, carried);
           await clock.sleep(restMs ?? REST_MS, signal);
         }
       }
@@ -140,6 +144,8 @@ export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases
       stopping.abort();
       stopListening();
       await ended;
+      // What has been written would be written again by the next owner, if the progress were not.
+      await soon(clock, Promise.all(carrying));
     },
   };
 }

@@ -102,6 +102,8 @@ class Fleet {
   readonly #deps: DeliverDeps;
   readonly #config: Omit<DeliverConfig, "destinations">;
   readonly #stopped = new AbortController();
+  /** The counts of partitions in progress, by destination; undefined is that of all. */
+  readonly #counting = new Map<DestinationId | undefined, AbortController>();
   readonly #commonBudget;
   /** The configured destinations. Replaced by `#want`, at the start and by each update. */
   #wanted = new Map<DestinationId, AttemptedDestination>();
@@ -252,6 +254,10 @@ class Fleet {
   }
 
   #countAgain(only?: DestinationId): void {
-    void untilAnswered(() => this.#count(only), this.#deps.clock, this.#stopped.signal);
+    this.#counting.get(only)?.abort();
+    const own = new AbortController();
+    this.#counting.set(only, own);
+    const signal = AbortSignal.any([this.#stopped.signal, own.signal]);
+    void untilAnswered(() => this.#count(only), this.#deps.clock, signal);
   }
 }
