@@ -1,7 +1,6 @@
 /**
  * Owns a partition of the queue of a destination with `order: strict`. It stands between the consumer and the dispatcher:
  * the dispatcher gets a delivery when it is its turn (`../../order/key-order.ts`), and this file writes what follows.
- *
  * Each step ends with the acknowledgment of its write, and only then the next one starts. The record is processed at *finish*.
  *
  *   action   step                              if the process crashes after it
@@ -201,10 +200,9 @@ export class OrderedPartition implements PartitionHandler {
     const { offset } = record;
     const key = orderKey(record);
     this.#next = offset + 1;
-    const known = this.#items.get(offset);
-    if (known !== undefined) {
-      // It was read back before it was read from the queue again.
-      this.#tally(known.delivery, "in", [{ outcome: "wait", of: known.delivery }]);
+    const readBefore = this.#items.get(offset)?.delivery;
+    if (readBefore !== undefined) {
+      this.#tally(readBefore, "in", [{ outcome: "wait", of: readBefore }]);
       this.#assigned.finish(offset);
     } else if (key === null || !(this.#host.isStrict || this.#states.has(key))) {
       this.#ready.push(record);
@@ -346,7 +344,9 @@ export class OrderedPartition implements PartitionHandler {
           this.#finish(offset, item, "wait");
         });
         return;
-      default:
+      case "divert":
+      case "bury":
+      case "hold":
         this.#run(async () => {
           const second = fact(kind === "bury" ? "settled" : "retry");
           if (!(await this.#host.write(this.line, second, messageId))) return;
