@@ -40,7 +40,7 @@ interface HearingLimit extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** Starts immediately. Dispose the limit when it is no longer needed. @param ended a signal that aborts the limit's, too. */
+/** The limit starts immediately, and the caller disposes it. @param ended if this signal aborts, so does that of the limit. */
 export function hearingLimit(limitMs: number, ended?: AbortSignal): HearingLimit {
   const over = new AbortController();
   const heard = new HeardTime(limitMs, performance.now());

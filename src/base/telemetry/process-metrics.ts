@@ -61,8 +61,8 @@ export const PROCESS_METRICS = {
     type: "gauge",
     labels: [],
     help:
-      "Unix time of the latest record of the topic `suppressions` that suppresses or lifts a user and that this process " +
-      "has read; 0 if there is none.",
+      "Unix time of the last suppression, or end of one, that this process has read from the topic `suppressions`. It is " +
+      "0 before the first one.",
     inStatus: true,
   },
   suppressionsUnreadableSince: {

@@ -93,7 +93,7 @@ export class Books {
   readonly #partitions = new Map<string, BookedPartition>();
   readonly #tenures = new Map<string, Tenure>();
   readonly #changes: OwnerChange[] = [];
-  /** The time of the first ledger record; infinite if there is none. */
+  /** The time of the first ledger record, or Infinity without one. */
   firstMs = Number.POSITIVE_INFINITY;
 
   /** @param onSum called with the sums of these bins. */
